@@ -1,0 +1,200 @@
+"""Every setting of the service: the environment, ``stoa.toml``, and ``STOA_…_FILE`` for secrets.
+
+The names are a contract (``docs/settings.md`` is generated from this file). An unknown or
+missing one stops the start with a message that says what to set.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    Field,
+    HttpUrl,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+PREFIX = "STOA_"
+TOML_FILE = Path("stoa.toml")
+_NOT_SETTINGS = ("STOA_TEST_", "STOA_BENCH_")
+
+
+class SettingsError(Exception):
+    """The settings cannot be used; the message says which to set and how."""
+
+
+class FileSecrets(PydanticBaseSettingsSource):
+    """Reads ``STOA_NAME`` from the file that ``STOA_NAME_FILE`` names."""
+
+    def get_field_value(self, field: object, field_name: str) -> tuple[object, str, bool]:  # noqa: ARG002
+        """Return the content of the field's file, if one is named."""
+        path = os.environ.get(f"{PREFIX}{field_name.upper()}_FILE")
+        if path is None:
+            return None, field_name, False
+        try:
+            return Path(path).read_text(encoding="utf-8").strip(), field_name, False
+        except OSError as error:
+            name = f"{PREFIX}{field_name.upper()}_FILE"
+            raise SettingsError(f"{name} cannot be read: {error.strerror}") from error
+
+    def __call__(self) -> dict[str, object]:
+        """Return every field that has a file."""
+        found = {name: self.get_field_value(None, name)[0] for name in self.settings_cls.model_fields}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class Settings(BaseSettings):
+    """What an operator may set. Seconds and bytes unless a name says otherwise."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="forbid", toml_file=TOML_FILE, hide_input_in_errors=True
+    )
+
+    database_url: SecretStr | None = Field(
+        None, description="PostgreSQL DSN of the service role: everything done for a user."
+    )
+    dispatch_database_url: SecretStr | None = Field(
+        None, description="DSN of the dispatch role: claims and leases; cannot read content."
+    )
+    maintenance_database_url: SecretStr | None = Field(
+        None, description="DSN of the maintenance role: counts and retention; cannot read content."
+    )
+    owner_database_url: SecretStr | None = Field(
+        None, description="DSN that `stoa migrate` uses; creates the other roles where missing."
+    )
+    listen_database_url: SecretStr | None = Field(
+        None, description="Direct DSN for LISTEN (not through PgBouncer). Default: the service role's."
+    )
+    database_pool_size: int = Field(
+        10, ge=1, le=200, description="Connections per role and process."
+    )
+    database_prepared_statements: bool = Field(
+        True, description="Switch off behind a transaction-mode pooler older than PgBouncer 1.21."
+    )
+
+    identity_mode: Literal["jwt"] = Field(
+        "jwt", description="How the gateway's word is checked. This version knows `jwt`."
+    )
+    identity_header: str = Field(
+        "Authorization", description="The one header that carries the assertion."
+    )
+    identity_issuer: str | None = Field(None, description="Exact `iss` of the assertion.")
+    identity_audience: str | None = Field(None, description="Exact `aud` of the assertion.")
+    identity_jwks_url: HttpUrl | None = Field(
+        None, description="Where the issuer publishes its keys: https, or http on loopback."
+    )
+    identity_admin_claim: str = Field("groups", description="Claim that names a person's roles.")
+    identity_admin_value: str = Field("stoa-admins", description="The value that makes an operator.")
+    sign_out_url: str = Field(
+        "/oauth2/sign_out", description="Where the gateway signs a person out; a path or URL."
+    )
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Other origins whose pages may call the API, comma-separated."
+    )
+
+    ollama_url: HttpUrl = Field(
+        HttpUrl("http://localhost:11434"), description="The model server (Ollama's wire)."
+    )
+    ollama_capacity: int = Field(1, ge=1, description="Model calls the server runs at once.")
+    model: str = Field("smollm2", description="Name of the default model.")
+    model_context: int = Field(4096, ge=512, description="Tokens of context (`num_ctx`), pinned.")
+    model_output: int = Field(1024, ge=1, description="Most tokens of one answer (`num_predict`).")
+    graphs: Path | None = Field(
+        None, description="Path of a `langgraph.json` with graphs beside the built-in `agent`."
+    )
+
+    max_running_per_user: int = Field(4, ge=1, description="Runs of one person in flight at once.")
+    max_streams_per_user: int = Field(32, ge=1, description="Streams one person may hold open.")
+    worker_concurrency: int = Field(64, ge=1, description="Runs in flight per worker.")
+    lease_seconds: float = Field(30, gt=0, description="How long a worker owns runs unrenewed.")
+    heartbeat_seconds: float = Field(10, gt=0, description="How often a worker renews its lease.")
+    reap_seconds: float = Field(5, gt=0, description="How often expired leases are looked for.")
+    recursion_limit: int = Field(25, ge=1, description="Steps per run.")
+    run_seconds: float = Field(3600, gt=0, description="Time per run.")
+    max_attempts: int = Field(3, ge=1, description="Claims of one run after crashes.")
+
+    log_format: Literal["console", "json"] = Field("console", description="How log lines look.")
+
+    @field_validator("cors_origins", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @model_validator(mode="after")
+    def _lease_outlives_heartbeats(self) -> Self:
+        if self.lease_seconds < 2 * self.heartbeat_seconds:
+            raise ValueError(
+                "STOA_LEASE_SECONDS must be at least twice STOA_HEARTBEAT_SECONDS,"
+                " or one late heartbeat loses every run"
+            )
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments first, then the environment, secret files, and ``stoa.toml``."""
+        return (
+            init_settings,
+            env_settings,
+            FileSecrets(settings_cls),
+            TomlConfigSettingsSource(settings_cls),
+        )
+
+    def required(self, name: str) -> str:
+        """Return a setting that this process cannot do without.
+
+        Raises:
+            SettingsError: it is not set; the message names the variable.
+        """
+        value = getattr(self, name)
+        if value is None:
+            meaning = type(self).model_fields[name].description
+            raise SettingsError(f"Set {PREFIX}{name.upper()}: {meaning}")
+        return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Read the settings from where they may stand.
+
+    Raises:
+        SettingsError: one is unknown, missing or malformed. The message has no values in it.
+    """
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    known |= {f"{name}_FILE" for name in known}
+    unknown = sorted(
+        name
+        for name in os.environ
+        if name.startswith(PREFIX) and not name.startswith(_NOT_SETTINGS) and name not in known
+    )
+    if unknown:
+        raise SettingsError(f"Unknown setting: {', '.join(unknown)}. See docs/settings.md.")
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        lines = [
+            f"{PREFIX}{'.'.join(str(part) for part in item['loc']).upper()}: {item['msg']}"
+            if item["loc"]
+            else item["msg"]
+            for item in error.errors()
+        ]
+        raise SettingsError("\n".join(lines)) from error

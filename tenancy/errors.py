@@ -1,0 +1,145 @@
+"""Every error that the domain raises, as one tree.
+
+An error states a fact and has a stable ``code``; it knows nothing of HTTP. ``app.api.errors``
+holds the one table from these classes to statuses.
+
+    StoaError
+    ├── IdentityRejected          the assertion is missing, forged, expired, doubled
+    ├── AmbiguousIdentity         several header lines claim to be the identity
+    ├── IdentityUnavailable       the issuer's keys cannot be had
+    ├── NotFound                  unknown, or somebody else's: the same thing to whoever asks
+    │   ├── ThreadNotFound
+    │   ├── RunNotFound
+    │   ├── AssistantNotFound
+    │   └── CheckpointNotFound
+    ├── Conflict
+    │   └── ThreadAlreadyExists
+    ├── UserUnavailable           the user is suspended, being erased, or gone
+    ├── LeaseLost                 the run belongs to another worker now
+    ├── InvalidInput              understood, but cannot be accepted
+    └── ServiceUnavailable
+        └── TooManyStreams
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class StoaError(Exception):
+    """Base of all domain errors.
+
+    ``code`` is stable and part of the API. The message is written for a person and never
+    contains secrets, other people's data or internals.
+    """
+
+    code: ClassVar[str] = "internal"
+    message: ClassVar[str] = "Something went wrong."
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.message)
+
+
+class IdentityRejected(StoaError):
+    """The caller's identity could not be established. Says nothing about why."""
+
+    code = "unauthenticated"
+    message = "Sign in to use this service."
+
+
+class AmbiguousIdentity(StoaError):
+    """More than one header line claims to carry the identity."""
+
+    code = "ambiguous_identity"
+    message = "The request carries more than one identity."
+
+
+class IdentityUnavailable(StoaError):
+    """The issuer's keys cannot be fetched and the known ones are too old."""
+
+    code = "identity_unavailable"
+    message = "Sign-in cannot be checked right now. Try again shortly."
+
+
+class NotFound(StoaError):
+    """The thing does not exist for this user."""
+
+    code = "not_found"
+    message = "Not found."
+
+
+class ThreadNotFound(NotFound):
+    """No such thread for this user."""
+
+    code = "thread_not_found"
+    message = "There is no such thread."
+
+
+class RunNotFound(NotFound):
+    """No such run on this thread for this user."""
+
+    code = "run_not_found"
+    message = "There is no such run."
+
+
+class AssistantNotFound(NotFound):
+    """No such assistant or graph."""
+
+    code = "assistant_not_found"
+    message = "There is no such assistant."
+
+
+class CheckpointNotFound(NotFound):
+    """No such checkpoint in this thread."""
+
+    code = "checkpoint_not_found"
+    message = "There is no such checkpoint."
+
+
+class Conflict(StoaError):
+    """The request contradicts the present state."""
+
+    code = "conflict"
+    message = "This contradicts the present state."
+
+
+class ThreadAlreadyExists(Conflict):
+    """A thread with this id exists and the caller asked to be told."""
+
+    code = "thread_exists"
+    message = "This thread exists already."
+
+
+class UserUnavailable(StoaError):
+    """The user is being erased, suspended, or no longer exists."""
+
+    code = "user_unavailable"
+    message = "This account cannot be used."
+
+
+class LeaseLost(StoaError):
+    """The run's fence has moved on: another worker owns it, or it is gone."""
+
+    code = "lease_lost"
+    message = "This run belongs to another worker."
+
+
+class InvalidInput(StoaError):
+    """Well-formed, but not acceptable."""
+
+    code = "invalid_input"
+    message = "The request cannot be accepted."
+
+
+class ServiceUnavailable(StoaError):
+    """Something the request needs is not available now."""
+
+    code = "service_unavailable"
+    message = "The service cannot do this right now."
+
+
+class TooManyStreams(ServiceUnavailable):
+    """The user has as many streams open as one person may."""
+
+    code = "too_many_streams"
+    message = "Too many streams are open. Close one and try again."
