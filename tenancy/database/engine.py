@@ -1,0 +1,100 @@
+"""How engines are made, and how the database's refusals become domain errors."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from tenancy.errors import LeaseLost, ServiceUnavailable, UserUnavailable
+from tenancy.migrate import driver_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+SQLSTATE_LEASE_LOST = "ST001"
+SQLSTATE_NO_TENANT = "ST002"
+SQLSTATE_USER_UNAVAILABLE = "ST003"
+_CONNECTION_LOST = ("08", "57P")
+"""SQLSTATE classes: connection exceptions, operator intervention (shutdown, crash)."""
+
+
+class DatabaseUnavailable(ServiceUnavailable):
+    """Postgres cannot be reached, or has no connection free in time."""
+
+    code = "database_unavailable"
+    message = "The database cannot be reached right now. Try again shortly."
+
+
+class NoTenant(RuntimeError):
+    """A statement ran without a user bound to its transaction: a fault of ours, never a zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSettings:
+    """How to reach Postgres under one role. Times in seconds."""
+
+    dsn: str
+    pool_size: int = 10
+    prepared_statements: bool = True
+    statement_timeout: float = 30.0
+    idle_in_transaction_timeout: float = 10.0
+    connect_timeout: float = 10.0
+    acquire_timeout: float = 10.0
+    application_name: str = "stoa"
+
+
+def create_engine(settings: DatabaseSettings) -> AsyncEngine:
+    """An engine whose errors carry no parameters, since those are what people wrote."""
+    return create_async_engine(
+        driver_url(settings.dsn, "asyncpg"),
+        hide_parameters=True,
+        pool_size=settings.pool_size,
+        max_overflow=0,
+        pool_timeout=settings.acquire_timeout,
+        connect_args={
+            "timeout": settings.connect_timeout,
+            "prepared_statement_cache_size": 100 if settings.prepared_statements else 0,
+            "statement_cache_size": 0,
+            "server_settings": {
+                "application_name": settings.application_name,
+                "statement_timeout": str(int(settings.statement_timeout * 1000)),
+                "idle_in_transaction_session_timeout": str(
+                    int(settings.idle_in_transaction_timeout * 1000)
+                ),
+                "jit": "off",
+            },
+        },
+    )
+
+
+@contextmanager
+def domain_errors() -> Iterator[None]:
+    """Turn what the database raises on purpose, and its absence, into domain errors."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise _translated(error) or error from error
+    except (PoolTimeout, OSError) as error:
+        raise DatabaseUnavailable from error
+
+
+def _translated(error: DBAPIError) -> Exception | None:
+    state = str(getattr(error.orig, "sqlstate", None) or "")
+    if state == SQLSTATE_LEASE_LOST:
+        return LeaseLost()
+    if state == SQLSTATE_NO_TENANT:
+        return NoTenant("no user is bound to this transaction")
+    if state == SQLSTATE_USER_UNAVAILABLE:
+        return UserUnavailable()
+    if state.startswith(_CONNECTION_LOST) or (
+        not state and isinstance(error, OperationalError | InterfaceError)
+    ):
+        return DatabaseUnavailable()
+    return None

@@ -1,0 +1,53 @@
+"""From a verified identity to the user it belongs to.
+
+The user id is random and says nothing about the person; (issuer, subject) lives in one table,
+whose rows are visible only to a transaction that is about that very identity.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from tenancy.principal import Principal, UserId
+
+if TYPE_CHECKING:
+    from tenancy.database.tenant import TenantDatabase
+    from tenancy.principal import Identity
+
+_CACHE_SIZE = 10_000
+
+
+class UserDirectory:
+    """Maps identities to users, and makes a user at the first sight of an identity."""
+
+    def __init__(self, database: TenantDatabase) -> None:
+        self._database = database
+        self._known: dict[tuple[str, str, str | None, str | None], UserId] = {}
+
+    async def principal(self, identity: Identity) -> Principal:
+        """The principal of a verified identity.
+
+        Raises:
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        key = (identity.issuer, identity.subject, identity.name, identity.email)
+        user_id = self._known.get(key)
+        if user_id is None:
+            user_id = await self._database.sign_in(
+                f"{identity.issuer}\n{identity.subject}",
+                UserId(uuid4()),
+                identity.name,
+                identity.email,
+            )
+            self._remember(key, user_id)
+        return Principal(user_id, identity)
+
+    def forget(self, user_id: UserId) -> None:
+        """Drop a user from the cache: they were erased, or are not who they were."""
+        self._known = {key: known for key, known in self._known.items() if known != user_id}
+
+    def _remember(self, key: tuple[str, str, str | None, str | None], user_id: UserId) -> None:
+        if len(self._known) >= _CACHE_SIZE:
+            del self._known[next(iter(self._known))]
+        self._known[key] = user_id

@@ -1,0 +1,149 @@
+"""Brings a database to the present schema: roles, revisions, functions, policies, grants.
+
+Two at once are safe: a session-level advisory lock lets one work and the other find it done.
+Everything after the roles is one transaction, so a failure leaves the old schema in force.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import make_url
+
+from tenancy.errors import StoaError
+from tenancy.rls import OWNER_ROLE, Roles, security_statements
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL, Connection
+
+SCRIPTS = Path(__file__).resolve().parent.parent / "alembic"
+FUNCTIONS = Path(__file__).resolve().parent / "sql"
+LOCK_KEY = 0x53746F61  # "Stoa"
+LOCK_TIMEOUT = "5s"
+
+
+class MigrationFailed(StoaError):
+    """The database cannot be brought to the present schema; the message says what to do."""
+
+    code = "migration_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleDsns:
+    """The DSNs of the three login roles. Roles that are missing are created from them."""
+
+    service: str
+    dispatch: str
+    maintenance: str
+
+    def roles(self) -> Roles:
+        """The names of the roles.
+
+        Raises:
+            MigrationFailed: a DSN names no user, or two name the same.
+        """
+        names = [make_url(dsn).username for dsn in (self.service, self.dispatch, self.maintenance)]
+        service, dispatch, maintenance = (name or "" for name in names)
+        if not all(names) or len(set(names)) != len(names):
+            raise MigrationFailed("The three database URLs must each name a role of their own.")
+        return Roles(service, dispatch, maintenance)
+
+
+def alembic_config(connection: Connection | None = None) -> Config:
+    """Alembic's configuration, without a file."""
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    if connection is not None:
+        config.attributes["connection"] = connection
+    return config
+
+
+def head_revision() -> str:
+    """The revision that this code was written for."""
+    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    if head is None:
+        raise MigrationFailed("No revisions were found.")
+    return head
+
+
+def driver_url(dsn: str, driver: str) -> URL:
+    """A PostgreSQL DSN as a SQLAlchemy URL for one driver."""
+    return make_url(dsn).set(drivername=f"postgresql+{driver}")
+
+
+def migrate(owner_dsn: str, dsns: RoleDsns) -> str:
+    """Migrate to the newest revision and return its name.
+
+    Raises:
+        MigrationFailed: the owner DSN may not do what is needed.
+        sqlalchemy.exc.SQLAlchemyError: the database refused; nothing was changed.
+    """
+    roles = dsns.roles()
+    engine = sa.create_engine(driver_url(owner_dsn, "psycopg"), poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        connection.execute(sa.select(sa.func.pg_advisory_lock(LOCK_KEY)))
+        connection.commit()
+        try:
+            with connection.begin():
+                _create_roles(connection, dsns)
+            with connection.begin():
+                _apply(connection, roles)
+        finally:
+            connection.rollback()
+            connection.execute(sa.text("RESET ROLE"))
+            connection.execute(sa.select(sa.func.pg_advisory_unlock(LOCK_KEY)))
+            connection.commit()
+    engine.dispose()
+    return head_revision()
+
+
+def _create_roles(connection: Connection, dsns: RoleDsns) -> None:
+    """Create what is missing. Roles belong to the whole server, so another database's migration
+    may be creating the same ones: a transaction-level lock in a shared catalogue would not hold
+    across databases, hence the exception handler in SQL."""
+    _create_role(connection, OWNER_ROLE, "NOLOGIN", None)
+    for dsn in (dsns.service, dsns.dispatch, dsns.maintenance):
+        url = make_url(dsn)
+        _create_role(connection, str(url.username), "LOGIN", url.password)
+    connection.execute(sa.text(f'GRANT "{OWNER_ROLE}" TO CURRENT_USER'))
+    database = connection.execute(sa.text("SELECT quote_ident(current_database())")).scalar_one()
+    connection.execute(sa.text(f'GRANT CREATE ON DATABASE {database} TO "{OWNER_ROLE}"'))
+    connection.execute(sa.text(f'GRANT USAGE, CREATE ON SCHEMA public TO "{OWNER_ROLE}"'))
+    connection.execute(sa.text("REVOKE CREATE ON SCHEMA public FROM PUBLIC"))
+
+
+def _create_role(connection: Connection, name: str, login: str, password: str | None) -> None:
+    exists = connection.execute(
+        sa.text("SELECT 1 FROM pg_roles WHERE rolname = :name"), {"name": name}
+    ).scalar()
+    if exists:
+        return
+    quoted = connection.execute(
+        sa.text("SELECT quote_ident(:name), quote_nullable(:password)"),
+        {"name": name, "password": password},
+    ).one()
+    connection.exec_driver_sql(
+        f"DO $$ BEGIN CREATE ROLE {quoted[0]} {login} NOSUPERUSER NOCREATEDB NOCREATEROLE"
+        f" NOREPLICATION NOBYPASSRLS PASSWORD {quoted[1]};"
+        " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+    )
+
+
+def _apply(connection: Connection, roles: Roles) -> None:
+    connection.execute(sa.text(f'SET ROLE "{OWNER_ROLE}"'))
+    connection.execute(sa.text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
+    command.upgrade(alembic_config(connection), "head")
+    for file in sorted(FUNCTIONS.glob("*.sql")):
+        _run_script(connection, file.read_text(encoding="utf-8"))
+    _run_script(connection, ";\n".join(security_statements(roles)))
+
+
+def _run_script(connection: Connection, script: str) -> None:
+    """Run several statements as they stand, in one round trip."""
+    connection.exec_driver_sql(script.replace("%", "%%"))

@@ -1,0 +1,201 @@
+"""Row-level security, declared once: per table, who may do what, and to which rows.
+
+``stoa migrate`` applies this declaration after the last revision, every time, in the same
+transaction. ``tests/isolation/test_catalogue.py`` reads the catalogue back and fails for
+anything that the declaration does not say: a table with a ``user_id`` and no forced policy, a
+grant too many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ALL = ("*",)
+"""Every column: a table-level grant."""
+
+OWNER_ROLE = "stoa_owner"
+"""Owns every table and function; nobody can log in as it."""
+
+OWN_ROWS = "user_id = (SELECT tenant.user_id())"
+OWN_IDENTITY = "identity = (SELECT tenant.identity())"
+EVERY_ROW = "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The names of the login roles; they come from the DSNs that the operator set."""
+
+    service: str
+    dispatch: str
+    maintenance: str
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one role may do to one table: privilege to columns, and the rows it sees."""
+
+    grants: Mapping[str, tuple[str, ...]]
+    rows: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableRules:
+    """A table's rules. ``personal`` ones have a ``user_id`` and forced row security."""
+
+    service: Access | None = None
+    dispatch: Access | None = None
+    maintenance: Access | None = None
+    personal: bool = True
+
+
+def _own(*update: str, insert: bool = True, delete: bool = True) -> Access:
+    grants: dict[str, tuple[str, ...]] = {"SELECT": ALL}
+    if insert:
+        grants["INSERT"] = ALL
+    if update:
+        grants["UPDATE"] = update
+    if delete:
+        grants["DELETE"] = ALL
+    return Access(grants, OWN_ROWS)
+
+
+def _counts(*columns: str) -> Access:
+    return Access({"SELECT": ("user_id", *columns)}, EVERY_ROW)
+
+
+RULES: Mapping[str, TableRules] = {
+    # FOR KEY SHARE on users needs UPDATE on one column, and a SELECT and an UPDATE policy.
+    "users": TableRules(
+        service=_own("name", "email", delete=False),
+        dispatch=Access({"SELECT": ("user_id", "state")}, EVERY_ROW),
+        maintenance=_counts("state", "created_at"),
+    ),
+    "identities": TableRules(
+        service=Access({"SELECT": ALL, "INSERT": ALL}, OWN_IDENTITY),
+        maintenance=_counts("created_at"),
+    ),
+    "threads": TableRules(
+        service=_own("title", "metadata", "updated_at"),
+        maintenance=_counts("thread_id", "created_at", "updated_at"),
+    ),
+    "runs": TableRules(
+        service=_own(
+            "state", "error_code", "error_message", "worker_id", "ended_at", "updated_at"
+        ),
+        dispatch=Access(
+            {
+                "SELECT": (
+                    *("user_id", "run_id", "thread_id", "state", "fence", "attempt", "worker_id"),
+                    *("created_at", "updated_at", "claimed_at"),
+                ),
+                "UPDATE": ("state", "fence", "attempt", "worker_id", "claimed_at", "updated_at"),
+            },
+            EVERY_ROW,
+        ),
+        maintenance=_counts("run_id", "thread_id", "state", "created_at", "ended_at"),
+    ),
+    "run_events": TableRules(
+        service=_own(),
+        maintenance=_counts("run_id", "seq", "created_at"),
+    ),
+    "checkpoints": TableRules(
+        service=_own("checkpoint", "metadata"),
+        maintenance=_counts("thread_id", "checkpoint_ns", "checkpoint_id"),
+    ),
+    "checkpoint_blobs": TableRules(
+        service=_own(),
+        maintenance=_counts("thread_id", "checkpoint_ns", "channel", "version"),
+    ),
+    "checkpoint_writes": TableRules(
+        service=_own("channel", "type", "blob"),
+        maintenance=_counts("thread_id", "checkpoint_ns", "checkpoint_id"),
+    ),
+    "store": TableRules(
+        service=_own("value", "updated_at", "expires_at", "ttl_minutes"),
+        maintenance=_counts("created_at", "updated_at", "expires_at"),
+    ),
+    "workers": TableRules(
+        service=Access({"SELECT": ("worker_id", "lease_until")}, EVERY_ROW),
+        dispatch=Access(
+            {"SELECT": ALL, "INSERT": ALL, "UPDATE": ("lease_until",), "DELETE": ALL}, EVERY_ROW
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        personal=False,
+    ),
+    "alembic_version": TableRules(
+        service=Access({"SELECT": ALL}, EVERY_ROW),
+        dispatch=Access({"SELECT": ALL}, EVERY_ROW),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        personal=False,
+    ),
+}
+
+_COMMANDS_WITH_CHECK = ("INSERT", "UPDATE")
+
+
+def _policy(table: str, role: str, access: Access, command: str) -> str:
+    using = "" if command == "INSERT" else f" USING ({access.rows})"
+    check = f" WITH CHECK ({access.rows})" if command in _COMMANDS_WITH_CHECK else ""
+    name = f"{role}_{command.lower()}"
+    return f'CREATE POLICY "{name}" ON public.{table} FOR {command} TO "{role}"{using}{check}'
+
+
+def _grant(table: str, role: str, command: str, columns: tuple[str, ...]) -> str:
+    listed = "" if columns == ALL else f" ({', '.join(columns)})"
+    return f'GRANT {command}{listed} ON public.{table} TO "{role}"'
+
+
+def _role_statements(table: str, role: str, access: Access, *, personal: bool) -> Iterator[str]:
+    for command, columns in access.grants.items():
+        yield _grant(table, role, command, columns)
+        if personal:
+            yield _policy(table, role, access, command)
+
+
+def table_statements(table: str, rules: TableRules, roles: Roles) -> Iterator[str]:
+    """SQL that puts one table's rules in force, given that its old ones were dropped."""
+    if rules.personal:
+        yield f"ALTER TABLE public.{table} ENABLE ROW LEVEL SECURITY"
+        yield f"ALTER TABLE public.{table} FORCE ROW LEVEL SECURITY"
+    for role, access in (
+        (roles.service, rules.service),
+        (roles.dispatch, rules.dispatch),
+        (roles.maintenance, rules.maintenance),
+    ):
+        yield f'REVOKE ALL ON public.{table} FROM "{role}"'
+        if access is not None:
+            yield from _role_statements(table, role, access, personal=rules.personal)
+
+
+DROP_POLICIES = """
+DO $$
+DECLARE p record;
+BEGIN
+  FOR p IN SELECT schemaname, tablename, policyname FROM pg_policies WHERE schemaname = 'public'
+  LOOP
+    EXECUTE format('DROP POLICY %I ON %I.%I', p.policyname, p.schemaname, p.tablename);
+  END LOOP;
+END $$
+"""
+
+
+def _schema_statements(roles: Roles) -> Iterator[str]:
+    everyone = ", ".join(f'"{role}"' for role in (roles.service, roles.dispatch, roles.maintenance))
+    yield f"GRANT USAGE ON SCHEMA public TO {everyone}"
+    for schema, users in (("tenant", everyone), ("dispatch", f'"{roles.dispatch}"')):
+        yield f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC"
+        yield f"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {schema} FROM PUBLIC, {everyone}"
+        yield f"GRANT USAGE ON SCHEMA {schema} TO {users}"
+        yield f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {users}"
+
+
+def security_statements(roles: Roles) -> Iterator[str]:
+    """Every statement that puts the declaration in force, in order."""
+    yield DROP_POLICIES
+    yield from _schema_statements(roles)
+    for table, rules in RULES.items():
+        yield from table_statements(table, rules, roles)

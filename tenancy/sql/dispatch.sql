@@ -1,0 +1,112 @@
+-- The cross-user door: queue and leases, for the dispatch role. SECURITY INVOKER, so the
+-- role's column grants hold: nothing here can read what people say.
+
+CREATE SCHEMA IF NOT EXISTS dispatch;
+
+CREATE OR REPLACE FUNCTION dispatch.register_worker(
+  p_worker uuid, p_host text, p_pid int, p_lease_seconds float8
+) RETURNS void
+LANGUAGE sql AS $$
+  INSERT INTO public.workers (worker_id, host, pid, started_at, lease_until)
+  SELECT p_worker, p_host, p_pid, now.at, now.at + make_interval(secs => p_lease_seconds)
+  FROM (SELECT clock_timestamp() AS at) AS now;
+$$;
+
+-- False when the lease has run out: it is never revived, the worker must start anew.
+CREATE OR REPLACE FUNCTION dispatch.renew_lease(p_worker uuid, p_lease_seconds float8)
+RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE public.workers
+  SET lease_until = clock_timestamp() + make_interval(secs => p_lease_seconds)
+  WHERE worker_id = p_worker AND lease_until > (SELECT clock_timestamp());
+  RETURN FOUND;
+END $$;
+
+-- Claims up to p_slots runs: heads of their threads only, oldest first, no user above
+-- p_cap runs at once. Claims are serialised, which is what makes the cap exact.
+CREATE OR REPLACE FUNCTION dispatch.claim_runs(p_worker uuid, p_slots int, p_cap int)
+RETURNS TABLE (user_id uuid, run_id uuid, fence bigint)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0));
+  IF NOT EXISTS (
+    SELECT 1 FROM public.workers w
+    WHERE w.worker_id = p_worker AND w.lease_until > (SELECT clock_timestamp())
+  ) THEN
+    RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
+  END IF;
+  RETURN QUERY
+  WITH RECURSIVE waiting (user_id) AS (
+    (SELECT r.user_id FROM public.runs r WHERE r.state = 'pending' ORDER BY r.user_id LIMIT 1)
+    UNION ALL
+    SELECT (
+      SELECT r.user_id FROM public.runs r
+      WHERE r.state = 'pending' AND r.user_id > w.user_id ORDER BY r.user_id LIMIT 1
+    )
+    FROM waiting w WHERE w.user_id IS NOT NULL
+  ),
+  heads AS (
+    SELECT h.user_id, h.run_id
+    FROM waiting w
+    CROSS JOIN LATERAL (
+      SELECT r.user_id, r.run_id, r.created_at
+      FROM public.runs r
+      WHERE r.state = 'pending' AND r.user_id = w.user_id
+        AND NOT EXISTS (
+          SELECT 1 FROM public.runs o
+          WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id
+            AND o.state IN ('pending', 'running', 'waiting')
+            AND (o.state <> 'pending' OR (o.created_at, o.run_id) < (r.created_at, r.run_id))
+        )
+      ORDER BY r.created_at, r.run_id
+      LIMIT greatest(0, p_cap - (
+        SELECT count(*) FROM public.runs x
+        WHERE x.user_id = w.user_id AND x.state = 'running'
+      ))
+    ) h
+    ORDER BY h.created_at, h.run_id
+    LIMIT p_slots
+  )
+  UPDATE public.runs r
+  SET state = 'running', fence = r.fence + 1, attempt = r.attempt + 1,
+      worker_id = p_worker, claimed_at = clock_timestamp(), updated_at = clock_timestamp()
+  FROM heads
+  WHERE r.user_id = heads.user_id AND r.run_id = heads.run_id AND r.state = 'pending'
+  RETURNING r.user_id, r.run_id, r.fence;
+END $$;
+
+-- Puts runs of dead workers back into the queue under a higher fence. Says how many.
+CREATE OR REPLACE FUNCTION dispatch.reap_expired_leases() RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+  reaped int;
+BEGIN
+  UPDATE public.runs r
+  SET state = 'pending', fence = r.fence + 1, worker_id = NULL, updated_at = clock_timestamp()
+  FROM public.workers w
+  WHERE r.state = 'running' AND w.worker_id = r.worker_id
+    AND w.lease_until <= (SELECT clock_timestamp());
+  GET DIAGNOSTICS reaped = ROW_COUNT;
+  DELETE FROM public.workers w
+  WHERE w.lease_until <= (SELECT clock_timestamp())
+    AND NOT EXISTS (SELECT 1 FROM public.runs r WHERE r.state = 'running' AND r.worker_id = w.worker_id);
+  RETURN reaped;
+END $$;
+
+-- A worker's orderly leave: what it still holds goes back to the queue at once, and the
+-- attempt is not counted, since nothing crashed.
+CREATE OR REPLACE FUNCTION dispatch.retire_worker(p_worker uuid) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+  released int;
+BEGIN
+  UPDATE public.runs r
+  SET state = 'pending', fence = r.fence + 1, attempt = r.attempt - 1, worker_id = NULL,
+      updated_at = clock_timestamp()
+  WHERE r.state = 'running' AND r.worker_id = p_worker;
+  GET DIAGNOSTICS released = ROW_COUNT;
+  DELETE FROM public.workers WHERE worker_id = p_worker;
+  RETURN released;
+END $$;

@@ -1,0 +1,86 @@
+"""The tables, as SQLAlchemy Core sees them. Created by ``alembic/``, guarded by ``tenancy.rls``.
+
+Rows are joined by explicit conditions; there are no ORM entities and no relationships.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, DateTime, Enum, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy.dialects.postgresql import JSONB, UUID
+
+metadata = MetaData()
+
+USER_STATES = ("active", "suspended", "erasing")
+RUN_STATES = ("pending", "running", "waiting", "success", "error", "timeout", "cancelled")
+TERMINAL_STATES = ("success", "error", "timeout", "cancelled")
+
+user_state = Enum(*USER_STATES, name="user_state", create_type=False)
+run_state = Enum(*RUN_STATES, name="run_state", create_type=False)
+
+
+def _at(name: str) -> Column[object]:
+    return Column(name, DateTime(timezone=True))
+
+
+users = Table(
+    "users",
+    metadata,
+    Column("user_id", UUID, primary_key=True),
+    Column("state", user_state),
+    Column("name", Text),
+    Column("email", Text),
+    _at("created_at"),
+)
+
+identities = Table(
+    "identities",
+    metadata,
+    Column("user_id", UUID, primary_key=True),
+    Column("identity", Text, primary_key=True),
+    _at("created_at"),
+)
+
+threads = Table(
+    "threads",
+    metadata,
+    Column("user_id", UUID, primary_key=True),
+    Column("thread_id", UUID, primary_key=True),
+    Column("title", Text),
+    Column("metadata", JSONB),
+    _at("created_at"),
+    _at("updated_at"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("user_id", UUID, primary_key=True),
+    Column("run_id", UUID, primary_key=True),
+    Column("thread_id", UUID),
+    Column("assistant_id", UUID),
+    Column("graph_id", Text),
+    Column("state", run_state),
+    Column("fence", BigInteger),
+    Column("attempt", Integer),
+    Column("worker_id", UUID),
+    Column("multitask_strategy", Text),
+    Column("metadata", JSONB),
+    Column("request", JSONB),
+    Column("error_code", Text),
+    Column("error_message", Text),
+    _at("created_at"),
+    _at("updated_at"),
+    _at("claimed_at"),
+    _at("ended_at"),
+)
+
+run_events = Table(
+    "run_events",
+    metadata,
+    Column("user_id", UUID, primary_key=True),
+    Column("run_id", UUID, primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Column("event", Text),
+    Column("data", LargeBinary),
+    _at("created_at"),
+)
