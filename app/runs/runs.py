@@ -1,0 +1,198 @@
+"""Accepting runs, and reading them. Accepted means committed: the caller announces afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID, uuid4
+
+import sqlalchemy as sa
+
+from app.runs import threads as thread_rows
+from app.runs.states import RunState
+from tenancy.errors import RunNotFound, ThreadNotFound
+from tenancy.tables import runs, threads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from tenancy.database.tenant import TenantRead, TenantWrite
+
+StreamMode = Literal[
+    "values",
+    "updates",
+    "messages",
+    "messages-tuple",
+    "custom",
+    "tasks",
+    "checkpoints",
+    "debug",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a client asked to be executed. Stored whole in the run's row.
+
+    ``config`` holds ``tags``, ``recursion_limit`` and ``configurable`` as LangGraph takes them,
+    already cleared of everything a client may not choose.
+    """
+
+    input: Any = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] | None = None
+    stream_modes: tuple[StreamMode, ...] = ("values",)
+    stream_subgraphs: bool = False
+    checkpoint_id: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The form in which it is stored."""
+        return {
+            "input": self.input,
+            "config": dict(self.config),
+            "context": self.context,
+            "stream_modes": list(self.stream_modes),
+            "stream_subgraphs": self.stream_subgraphs,
+            "checkpoint_id": self.checkpoint_id,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> RunRequest:
+        """Back from the stored form."""
+        return cls(**{**stored, "stream_modes": tuple(stored["stream_modes"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a graph on a thread, as its owner sees it."""
+
+    run_id: UUID
+    thread_id: UUID
+    assistant_id: UUID
+    graph_id: str
+    state: RunState
+    attempt: int
+    metadata: Mapping[str, Any]
+    multitask_strategy: str
+    request: RunRequest
+    error_code: str | None
+    error_message: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+_COLUMNS = (
+    runs.c.run_id,
+    runs.c.thread_id,
+    runs.c.assistant_id,
+    runs.c.graph_id,
+    runs.c.state,
+    runs.c.attempt,
+    runs.c.metadata,
+    runs.c.multitask_strategy,
+    runs.c.request,
+    runs.c.error_code,
+    runs.c.error_message,
+    runs.c.created_at,
+    runs.c.updated_at,
+)
+
+
+def _run(row: sa.Row[Any]) -> Run:
+    fields = {**row._mapping}  # noqa: SLF001 - SQLAlchemy's public name for it
+    fields["state"] = RunState(row.state)
+    fields["request"] = RunRequest.from_json(row.request)
+    return Run(**fields)
+
+
+async def create_run(  # noqa: PLR0913 - what a run is made of
+    tx: TenantWrite,
+    *,
+    thread_id: UUID,
+    assistant_id: UUID,
+    graph_id: str,
+    request: RunRequest,
+    metadata: Mapping[str, Any] | None = None,
+    title: str | None = None,
+    if_not_exists: Literal["create", "reject"] = "reject",
+) -> Run:
+    """Put a run into its thread's queue. The caller commits, then announces it.
+
+    ``title`` becomes the thread's title if it has none. The thread is locked first, so runs
+    of one thread are ordered as they were accepted.
+
+    Raises:
+        ThreadNotFound: no such thread, and ``if_not_exists`` is ``reject``.
+    """
+    if if_not_exists == "create":
+        await thread_rows.create_thread(tx, thread_id=thread_id, if_exists="do_nothing")
+    await _touch_thread(tx, thread_id, title)
+    now = sa.select(sa.func.clock_timestamp()).scalar_subquery()
+    row = await tx.first(
+        sa.insert(runs)
+        .values(
+            user_id=tx.user_id,
+            run_id=uuid4(),
+            thread_id=thread_id,
+            assistant_id=assistant_id,
+            graph_id=graph_id,
+            request=request.as_json(),
+            metadata=dict(metadata or {}),
+            created_at=now,
+            updated_at=now,
+        )
+        .returning(*_COLUMNS)
+    )
+    if row is None:
+        raise RunNotFound
+    return _run(row)
+
+
+async def _touch_thread(tx: TenantWrite, thread_id: UUID, title: str | None) -> None:
+    """Mark the thread as changed; the update is also the lock."""
+    changed = await tx.change(
+        sa.update(threads)
+        .where(threads.c.thread_id == thread_id)
+        .values(
+            updated_at=sa.func.clock_timestamp(),
+            title=sa.func.coalesce(threads.c.title, title),
+        )
+    )
+    if not changed:
+        raise ThreadNotFound
+
+
+async def get_run(tx: TenantRead, thread_id: UUID, run_id: UUID) -> Run:
+    """Return one run of a thread.
+
+    Raises:
+        RunNotFound: the user has no such run on that thread.
+    """
+    row = await tx.first(
+        sa.select(*_COLUMNS).where(runs.c.run_id == run_id, runs.c.thread_id == thread_id)
+    )
+    if row is None:
+        raise RunNotFound
+    return _run(row)
+
+
+async def list_runs(
+    tx: TenantRead,
+    thread_id: UUID,
+    *,
+    states: Iterable[RunState] | None = None,
+    limit: int = 10,
+    offset: int = 0,
+) -> list[Run]:
+    """A page of a thread's runs, newest first.
+
+    Raises:
+        ThreadNotFound: the user has no such thread.
+    """
+    await thread_rows.get_thread(tx, thread_id)
+    query = sa.select(*_COLUMNS).where(runs.c.thread_id == thread_id)
+    if states is not None:
+        query = query.where(runs.c.state.in_([state.value for state in states]))
+    query = query.order_by(runs.c.created_at.desc(), runs.c.run_id)
+    return [_run(row) for row in await tx.all(query.limit(limit).offset(offset))]

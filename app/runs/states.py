@@ -1,0 +1,45 @@
+"""The states of a run and of a thread, and their names on LangGraph's wire."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class RunState(StrEnum):
+    """Where a run is in its life. Terminal states are absorbing."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SUCCESS = "success"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+
+
+class ThreadStatus(StrEnum):
+    """What a thread is doing, computed from its runs."""
+
+    IDLE = "idle"
+    BUSY = "busy"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+
+
+TERMINAL = frozenset({RunState.SUCCESS, RunState.ERROR, RunState.TIMEOUT, RunState.CANCELLED})
+"""A run in one of these never changes again."""
+
+SETTLED = TERMINAL | {RunState.WAITING}
+"""A stream ends when its run is in one of these."""
+
+_WIRE = {RunState.WAITING: "interrupted", RunState.CANCELLED: "interrupted"}
+
+
+def wire_status(state: RunState) -> str:
+    """LangGraph's word for a state: it has fewer of them."""
+    return _WIRE.get(state, state.value)
+
+
+def states_of(status: str) -> frozenset[RunState]:
+    """The states that LangGraph's word covers; empty for a word it does not have."""
+    return frozenset(state for state in RunState if wire_status(state) == status)

@@ -1,0 +1,113 @@
+"""Following a run's log from a web process: subscribe, read, follow.
+
+One LISTEN connection per process wakes the readers; each reader also polls, so a lost hint
+costs one interval and nothing else. A reader holds at most one page of events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.runs.events import READ_LIMIT, LogPage, StoredEvent, read_log
+from app.runs.states import SETTLED, RunState
+from tenancy.database.signals import RUN_CHANGED, Listener
+from tenancy.errors import RunNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from uuid import UUID
+
+    from tenancy.database.tenant import TenantDatabase
+    from tenancy.principal import Owner, UserId
+
+POLL_SECONDS = 5.0
+
+
+def run_key(user_id: UserId, run_id: UUID) -> str:
+    """The opaque key under which a run's changes are announced."""
+    return f"{user_id}/{run_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a followed run stands at the end of its stream. Never stored: read from its row."""
+
+    run_id: UUID
+    state: RunState
+    error_code: str | None = None
+    error_message: str | None = None
+
+
+class RunTail:
+    """Lets any number of readers follow runs. One per web process."""
+
+    def __init__(self, database: TenantDatabase, listen_dsn: str) -> None:
+        self._database = database
+        self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self._listener = Listener(listen_dsn, RUN_CHANGED, self._wake)
+
+    async def start(self) -> None:
+        """Open the LISTEN connection."""
+        await self._listener.start()
+
+    async def stop(self) -> None:
+        """Close it."""
+        await self._listener.stop()
+
+    async def follow(
+        self, owner: Owner, run_id: UUID, after: int = 0
+    ) -> AsyncIterator[StoredEvent | RunEnd]:
+        """Yield the events after ``after`` as they are committed, then the run's end.
+
+        Raises:
+            RunNotFound: the run is not the owner's, or was deleted meanwhile.
+        """
+        with self._subscribed(run_key(owner.user_id, run_id)) as changed:
+            while True:
+                changed.clear()
+                page = await self._read(owner, run_id, after)
+                for event in page.events:
+                    yield event
+                    after = event.seq
+                if len(page.events) == READ_LIMIT:
+                    continue
+                if page.state in SETTLED:
+                    yield RunEnd(run_id, page.state, page.error_code, page.error_message)
+                    return
+                await _wait(changed)
+
+    async def _read(self, owner: Owner, run_id: UUID, after: int) -> LogPage:
+        async with self._database.reading(owner) as tx:
+            page = await read_log(tx, run_id, after)
+        if page is None:
+            raise RunNotFound
+        return page
+
+    @contextmanager
+    def _subscribed(self, key: str) -> Iterator[asyncio.Event]:
+        changed = asyncio.Event()
+        self._waiting[key].add(changed)
+        try:
+            yield changed
+        finally:
+            self._waiting[key].discard(changed)
+            if not self._waiting[key]:
+                del self._waiting[key]
+
+    def _wake(self, payload: str | None) -> None:
+        keys = list(self._waiting) if payload is None else payload.split(",")
+        for key in keys:
+            for changed in self._waiting.get(key, ()):
+                changed.set()
+
+
+async def _wait(changed: asyncio.Event) -> None:
+    try:
+        async with asyncio.timeout(POLL_SECONDS):
+            await changed.wait()
+    except TimeoutError:
+        pass

@@ -1,0 +1,210 @@
+"""Conversations: stored, searched, counted, deleted. Everything runs in the caller's transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID, uuid4
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import insert as pg_insert
+
+from app.runs.states import ThreadStatus
+from tenancy.errors import ThreadAlreadyExists, ThreadNotFound
+from tenancy.tables import runs, threads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from tenancy.database.tenant import TenantRead, TenantWrite
+
+SortBy = Literal["thread_id", "created_at", "updated_at", "status"]
+SortOrder = Literal["asc", "desc"]
+
+TITLE_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One conversation, as its owner sees it in a list."""
+
+    thread_id: UUID
+    title: str | None
+    metadata: Mapping[str, Any]
+    status: ThreadStatus
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadFilter:
+    """Which threads: all that match every given field."""
+
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    status: ThreadStatus | None = None
+    ids: tuple[UUID, ...] | None = None
+
+
+def _status() -> sa.ColumnElement[str]:
+    """Busy beats waiting beats how the last run ended."""
+    mine = (runs.c.user_id == threads.c.user_id) & (runs.c.thread_id == threads.c.thread_id)
+    open_states = (
+        sa.select(
+            sa.case(
+                (sa.func.bool_or(runs.c.state != "waiting"), ThreadStatus.BUSY.value),
+                (sa.func.count() > 0, ThreadStatus.INTERRUPTED.value),
+            )
+        )
+        .where(mine, runs.c.state.in_(("pending", "running", "waiting")))
+        .scalar_subquery()
+    )
+    last = (
+        sa.select(sa.cast(runs.c.state, sa.Text))
+        .where(mine)
+        .order_by(runs.c.created_at.desc(), runs.c.run_id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    failed = sa.case(
+        (last.in_(("error", "timeout")), ThreadStatus.ERROR.value), else_=ThreadStatus.IDLE.value
+    )
+    return sa.func.coalesce(open_states, failed)
+
+
+_COLUMNS = (
+    threads.c.thread_id,
+    threads.c.title,
+    threads.c.metadata,
+    threads.c.created_at,
+    threads.c.updated_at,
+)
+
+
+def _select() -> sa.Select[Any]:
+    return sa.select(*_COLUMNS, _status().label("status"))
+
+
+def _thread(row: sa.Row[Any]) -> Thread:
+    return Thread(
+        thread_id=row.thread_id,
+        title=row.title,
+        metadata=row.metadata,
+        status=ThreadStatus(row.status),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _matching(query: sa.Select[Any], wanted: ThreadFilter) -> sa.Select[Any]:
+    if wanted.metadata:
+        query = query.where(threads.c.metadata.contains(dict(wanted.metadata)))
+    if wanted.status is not None:
+        query = query.where(_status() == wanted.status.value)
+    if wanted.ids is not None:
+        query = query.where(threads.c.thread_id.in_(wanted.ids))
+    return query
+
+
+async def create_thread(
+    tx: TenantWrite,
+    *,
+    thread_id: UUID | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    if_exists: Literal["raise", "do_nothing"] = "raise",
+) -> Thread:
+    """Create a thread, or return the one that has this id if the caller wants that.
+
+    Raises:
+        ThreadAlreadyExists: the user has one with this id, and ``if_exists`` is ``raise``.
+    """
+    new_id = thread_id or uuid4()
+    made = await tx.change(
+        pg_insert(threads)
+        .values(user_id=tx.user_id, thread_id=new_id, metadata=dict(metadata or {}))
+        .on_conflict_do_nothing(index_elements=["user_id", "thread_id"])
+    )
+    if not made and if_exists == "raise":
+        raise ThreadAlreadyExists
+    return await get_thread(tx, new_id)
+
+
+async def get_thread(tx: TenantRead, thread_id: UUID) -> Thread:
+    """Return one thread.
+
+    Raises:
+        ThreadNotFound: the user has none with this id.
+    """
+    row = await tx.first(_select().where(threads.c.thread_id == thread_id))
+    if row is None:
+        raise ThreadNotFound
+    return _thread(row)
+
+
+async def lock_thread(tx: TenantWrite, thread_id: UUID) -> None:
+    """Hold a thread until the transaction ends, so that decisions about its runs come one by one.
+
+    Raises:
+        ThreadNotFound: the user has none with this id.
+    """
+    held = await tx.scalar(
+        sa.select(threads.c.thread_id)
+        .where(threads.c.thread_id == thread_id)
+        .with_for_update(key_share=True)
+    )
+    if held is None:
+        raise ThreadNotFound
+
+
+async def update_thread(
+    tx: TenantWrite, thread_id: UUID, *, metadata: Mapping[str, Any]
+) -> Thread:
+    """Merge metadata into a thread's own; a key given as null stays, with the value null.
+
+    Raises:
+        ThreadNotFound: the user has none with this id.
+    """
+    merged = threads.c.metadata.op("||")(sa.cast(dict(metadata), JSONB))
+    changed = await tx.change(
+        sa.update(threads)
+        .where(threads.c.thread_id == thread_id)
+        .values(metadata=merged, updated_at=sa.func.clock_timestamp())
+    )
+    if not changed:
+        raise ThreadNotFound
+    return await get_thread(tx, thread_id)
+
+
+async def delete_thread(tx: TenantWrite, thread_id: UUID) -> None:
+    """Delete a thread with its runs, events and checkpoints.
+
+    A run under way loses its row, so its worker's next write fails on the fence and it stops.
+
+    Raises:
+        ThreadNotFound: the user has none with this id.
+    """
+    if not await tx.change(sa.delete(threads).where(threads.c.thread_id == thread_id)):
+        raise ThreadNotFound
+
+
+async def search_threads(  # noqa: PLR0913 - a search has many parts
+    tx: TenantRead,
+    wanted: ThreadFilter,
+    *,
+    limit: int = 10,
+    offset: int = 0,
+    sort_by: SortBy = "updated_at",
+    sort_order: SortOrder = "desc",
+) -> list[Thread]:
+    """One page of the user's threads, newest change first unless asked otherwise."""
+    by = _status() if sort_by == "status" else threads.c[sort_by]
+    ordered = by.asc() if sort_order == "asc" else by.desc()
+    query = _matching(_select(), wanted).order_by(ordered, threads.c.thread_id)
+    return [_thread(row) for row in await tx.all(query.limit(limit).offset(offset))]
+
+
+async def count_threads(tx: TenantRead, wanted: ThreadFilter) -> int:
+    """How many of the user's threads match."""
+    query = _matching(sa.select(sa.func.count()).select_from(threads), wanted)
+    return int(await tx.scalar(query))
