@@ -1,0 +1,91 @@
+"""What can go wrong with a model, as one tree.
+
+    StoaError
+    └── ModelError
+        ├── OllamaUnreachable     no connection to the model server
+        ├── ModelMissing          the server does not have this model
+        ├── ModelBusy             the server has too much to do
+        ├── ModelUnsupported      the model cannot do what was asked of it
+        ├── ModelFailed           the server says that it failed
+        │   └── ModelEmpty        loaded, but nothing was answered
+        ├── ModelStreamCut        the answer ended in the middle
+        ├── ModelMalformed        the answer is not what it should be
+        └── ModelTimeout          the server went silent
+
+The messages are read by the person who asked. They never carry the server's own words: those
+may quote the conversation.
+"""
+
+from __future__ import annotations
+
+from tenancy.errors import StoaError
+
+
+class ModelError(StoaError):
+    """A model call did not end with a whole answer."""
+
+    code = "model_error"
+    message = "The model could not answer."
+
+
+class OllamaUnreachable(ModelError):
+    """No connection to the model server can be made."""
+
+    code = "ollama_unreachable"
+    message = "The model server cannot be reached. Try again in a moment."
+
+
+class ModelMissing(ModelError):
+    """The model server does not have the model."""
+
+    code = "model_missing"
+    message = "The model is not installed on the model server."
+
+
+class ModelBusy(ModelError):
+    """The model server turned the request away, repeatedly."""
+
+    code = "model_busy"
+    message = "The model server is busy. Try again in a moment."
+
+
+class ModelUnsupported(ModelError):
+    """The model, or its server, does not do what the request asks."""
+
+    code = "model_unsupported"
+    message = "The model cannot do what was asked of it."
+
+
+class ModelFailed(ModelError):
+    """The model server reported a failure of its own."""
+
+    code = "model_failed"
+    message = "The model failed while it was answering. Try again."
+
+
+class ModelEmpty(ModelFailed):
+    """The model was loaded, but nothing came after it."""
+
+    code = "model_empty"
+    message = "The model was loaded but did not answer. Try again."
+
+
+class ModelStreamCut(ModelError):
+    """The answer ended before the server said that it was done."""
+
+    code = "model_stream_cut"
+    message = "The connection to the model broke off in the middle of the answer. Try again."
+
+
+class ModelMalformed(ModelError):
+    """The answer breaks the wire protocol, or a tool call in it cannot be read."""
+
+    code = "model_malformed"
+    message = "The model's answer could not be understood. Try again."
+
+
+class ModelTimeout(ModelError):
+    """Nothing came from the model server for too long."""
+
+    code = "model_timeout"
+    message = "The model did not go on with its answer in time. Try again."

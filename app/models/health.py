@@ -1,0 +1,46 @@
+"""Whether a model server could answer now."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import httpx
+
+from app.models.connection import build_transport
+
+_DEFAULT_TAG = "latest"
+
+
+@dataclass(frozen=True)
+class PoolHealth:
+    """What a probe found."""
+
+    reachable: bool
+    model_present: bool
+
+    @property
+    def ready(self) -> bool:
+        """Whether a model call has a chance."""
+        return self.reachable and self.model_present
+
+
+async def probe(url: str, model: str, *, seconds: float = 2.0) -> PoolHealth:
+    """Ask a model server what it has. Never raises, and takes no longer than it is given."""
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            httpx.AsyncClient(
+                transport=build_transport(url), trust_env=False, timeout=seconds
+            ) as client,
+        ):
+            response = await client.get(f"{url.rstrip('/')}/api/tags")
+            response.raise_for_status()
+            names = [each["name"] for each in response.json()["models"]]
+    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError, KeyError, TypeError):
+        return PoolHealth(reachable=False, model_present=False)
+    return PoolHealth(reachable=True, model_present=_full_name(model) in names)
+
+
+def _full_name(model: str) -> str:
+    return model if ":" in model else f"{model}:{_DEFAULT_TAG}"

@@ -1,0 +1,195 @@
+"""What a person is told when a model call goes wrong, and what of the answer is kept."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import httpx
+import pytest
+from langchain_ollama import ChatOllama
+
+from app.models.chat import build_chat_model, close_chat_model
+from app.models.errors import ModelError
+from app.models.failures import describe_model_failure
+from app.models.settings import ModelSettings
+from tests.support.model_server import Script, ScriptedModelServer
+
+
+async def failure_of(chat: ChatOllama, text: str = "hi") -> tuple[str, str]:
+    """Return what had streamed, and the code of the failure."""
+    streamed = ""
+    try:
+        async for chunk in chat.astream(text):
+            streamed += chunk.text
+    except Exception as error:  # noqa: BLE001 - whatever the libraries make of it
+        described = describe_model_failure(error)
+        assert described is not None
+        return streamed, described.code
+    return streamed, "none"
+
+
+@asynccontextmanager
+async def bare_client(url: str) -> AsyncIterator[ChatOllama]:
+    """Yield a model as somebody else's graph would build it."""
+    async with httpx.AsyncHTTPTransport() as transport:
+        yield ChatOllama(
+            model="smollm2", base_url=url, async_client_kwargs={"transport": transport}
+        )
+
+
+class TestBeforeTheFirstByte:
+    @pytest.mark.parametrize(
+        ("status", "code"),
+        [
+            (400, "model_unsupported"),
+            (404, "model_missing"),
+            (500, "model_failed"),
+            (503, "model_busy"),
+        ],
+    )
+    async def test_a_refusal_has_its_code(
+        self, server: ScriptedModelServer, chat: ChatOllama, status: int, code: str
+    ) -> None:
+        server.answer_with(Script(status=status))
+        assert await failure_of(chat) == ("", code)
+
+    async def test_a_model_without_tools_is_named_as_such(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        server.answer_with(Script(status=400))
+        with pytest.raises(ModelError, match="does not support tools"):
+            await chat.ainvoke("hi")
+
+    async def test_a_busy_server_is_asked_again(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        server.enqueue(Script(status=503), Script(status=503))
+        assert (await chat.ainvoke("hi")).text == "You said: hi"
+
+    async def test_a_server_that_only_loaded_is_asked_again(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        server.enqueue(Script(load_only=True))
+        assert (await chat.ainvoke("hi")).text == "You said: hi"
+
+    async def test_a_server_that_only_ever_loads_is_an_error(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        server.answer_with(Script(load_only=True))
+        assert await failure_of(chat) == ("", "model_empty")
+
+    async def test_a_connection_that_is_dropped_is_made_again_once(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        server.enqueue(Script(reset_at=0))
+        assert (await chat.ainvoke("hi")).text == "You said: hi"
+
+    async def test_an_error_that_would_come_again_is_not_asked_for_again(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        server.answer_with(Script(status=404))
+        await failure_of(chat)
+        assert len(server.requests) == 1
+
+    async def test_no_server_is_unreachable(self, model_settings: ModelSettings) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        nobody = build_chat_model(replace(model_settings, url=f"http://127.0.0.1:{port}"))
+        assert await failure_of(nobody) == ("", "ollama_unreachable")
+        await close_chat_model(nobody)
+
+    async def test_a_server_that_never_begins_times_out(
+        self, server: ScriptedModelServer, model_settings: ModelSettings
+    ) -> None:
+        server.answer_with(Script(stall_at=0))
+        hasty = build_chat_model(replace(model_settings, first_byte_seconds=0.05))
+        assert await failure_of(hasty) == ("", "model_timeout")
+        await server.wait_for_disconnect()
+        await close_chat_model(hasty)
+
+
+class TestInTheMiddle:
+    @pytest.mark.parametrize(
+        ("script", "code"),
+        [
+            (Script(cut_at=1), "model_stream_cut"),
+            (Script(reset_at=1), "model_stream_cut"),
+            (Script(error_at=1), "model_failed"),
+            (Script(malformed_at=1), "model_malformed"),
+        ],
+        ids=["cut", "reset", "error", "malformed"],
+    )
+    async def test_what_had_streamed_is_kept_and_nothing_is_asked_again(
+        self, server: ScriptedModelServer, chat: ChatOllama, script: Script, code: str
+    ) -> None:
+        server.answer_with(script)
+        assert await failure_of(chat) == ("You", code)
+        assert len(server.requests) == 1
+
+    async def test_a_cut_after_the_last_token_is_a_cut_all_the_same(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        server.answer_with(Script(text="a b", cut_at=2))
+        assert await failure_of(chat) == ("a b", "model_stream_cut")
+
+    async def test_a_silence_is_bounded_and_ends_the_generation(
+        self, server: ScriptedModelServer, model_settings: ModelSettings
+    ) -> None:
+        server.answer_with(Script(stall_at=1))
+        hasty = build_chat_model(replace(model_settings, stall_seconds=0.05))
+        assert await failure_of(hasty) == ("You", "model_timeout")
+        await server.wait_for_disconnect()
+        await close_chat_model(hasty)
+
+    async def test_unreadable_tool_calls_of_the_model_are_malformed(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        words = "error parsing tool call: raw='{', err=unexpected end of JSON input"
+        server.answer_with(Script(error_at=1, error=words))
+        assert await failure_of(chat) == ("You", "model_malformed")
+
+    async def test_the_servers_words_are_not_passed_on(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        server.answer_with(Script(error_at=1, error="while reading 'my secret'"))
+        with pytest.raises(ModelError) as caught:
+            await chat.ainvoke("hi")
+        assert "secret" not in str(caught.value)
+
+
+class TestAfterwards:
+    async def test_the_next_call_works(self, server: ScriptedModelServer, chat: ChatOllama) -> None:
+        server.enqueue(Script(reset_at=1))
+        await failure_of(chat)
+        assert (await chat.ainvoke("hi")).text == "You said: hi"
+
+
+class TestUsedBare:
+    """A graph of somebody else's may build its own client: the same codes where the library tells."""
+
+    @pytest.mark.parametrize(
+        ("script", "code"),
+        [
+            (Script(status=404), "model_missing"),
+            (Script(status=503), "model_busy"),
+            (Script(error_at=1), "model_failed"),
+            (Script(malformed_at=1), "model_malformed"),
+            (Script(reset_at=1), "model_stream_cut"),
+        ],
+        ids=["missing", "busy", "error", "malformed", "reset"],
+    )
+    async def test_its_exceptions_are_understood(
+        self, server: ScriptedModelServer, script: Script, code: str
+    ) -> None:
+        server.answer_with(script)
+        async with bare_client(server.url) as bare:
+            assert (await failure_of(bare))[1] == code
+
+    async def test_no_server_is_unreachable(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        async with bare_client(f"http://127.0.0.1:{port}") as bare:
+            assert (await failure_of(bare))[1] == "ollama_unreachable"

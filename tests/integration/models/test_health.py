@@ -1,0 +1,33 @@
+"""The probe of a model server."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from app.models.health import PoolHealth, probe
+from tests.support.model_server import ScriptedModelServer
+
+
+class TestProbing:
+    @pytest.mark.parametrize("name", ["smollm2", "smollm2:latest"])
+    async def test_a_server_with_the_model_is_ready(
+        self, server: ScriptedModelServer, name: str
+    ) -> None:
+        assert (await probe(f"{server.url}/", name)).ready
+
+    async def test_a_server_without_it_says_so(self, server: ScriptedModelServer) -> None:
+        assert await probe(server.url, "other") == PoolHealth(reachable=True, model_present=False)
+
+    async def test_probing_is_no_model_call(self, server: ScriptedModelServer) -> None:
+        await probe(server.url, "smollm2")
+        assert server.requests == []
+
+    async def test_no_server_is_not_reachable(self) -> None:
+        assert not (await probe("http://127.0.0.1:1", "smollm2")).reachable
+
+    async def test_a_server_that_says_nothing_is_not_waited_for(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            port = silent.getsockname()[1]
+            assert not (await probe(f"http://127.0.0.1:{port}", "smollm2", seconds=0.05)).reachable
