@@ -115,6 +115,10 @@ class Settings(BaseSettings):
         None, description="Path of a `langgraph.json` with graphs beside the built-in `agent`."
     )
 
+    system_prompt: Path | None = Field(
+        None, description="File with the agent's system prompt, read for each call."
+    )
+
     max_running_per_user: int = Field(4, ge=1, description="Runs of one person in flight at once.")
     max_streams_per_user: int = Field(32, ge=1, description="Streams one person may hold open.")
     worker_concurrency: int = Field(64, ge=1, description="Runs in flight per worker.")

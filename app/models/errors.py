@@ -89,3 +89,14 @@ class ModelTimeout(ModelError):
 
     code = "model_timeout"
     message = "The model did not go on with its answer in time. Try again."
+
+
+def error_by_code(code: str) -> ModelError:
+    """Return the error that a stored code stands for; the general one if it is not known."""
+    waiting: list[type[ModelError]] = [ModelError]
+    while waiting:
+        each = waiting.pop()
+        if each.code == code:
+            return each()
+        waiting.extend(each.__subclasses__())
+    return ModelError()

@@ -1,0 +1,151 @@
+"""A thread's state and its earlier checkpoints, read through the graph that made them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from app.agent.graphs import AGENT
+from app.runs.threads import get_thread
+from tenancy.checkpoints.saver import TenantSaver
+from tenancy.errors import AssistantNotFound, CheckpointNotFound
+from tenancy.tables import runs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.pregel import Pregel
+    from langgraph.types import PregelTask, StateSnapshot
+
+    from app.agent.graphs import GraphCatalogue
+    from tenancy.checkpoints.pool import CheckpointPool
+    from tenancy.database.tenant import TenantDatabase
+    from tenancy.principal import Owner
+
+_SHOWN = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
+
+
+class ThreadHistory:
+    """Reads states. It executes no node and writes nothing."""
+
+    def __init__(
+        self, database: TenantDatabase, pool: CheckpointPool, graphs: GraphCatalogue
+    ) -> None:
+        self._database = database
+        self._pool = pool
+        self._graphs = graphs
+
+    async def state(
+        self,
+        owner: Owner,
+        thread_id: UUID,
+        checkpoint_id: str | None = None,
+        *,
+        checkpoint_ns: str = "",
+        subgraphs: bool = False,
+    ) -> dict[str, Any]:
+        """The newest state of a thread, or the one at a checkpoint, as LangGraph's JSON.
+
+        Values may hold messages: answer it through ``wire.to_json``.
+
+        Raises:
+            ThreadNotFound: the user has no such thread.
+            CheckpointNotFound: the thread has no such checkpoint.
+        """
+        graph = await self._graph(owner, thread_id)
+        config = _config(thread_id, checkpoint_id, checkpoint_ns)
+        snapshot = await graph.aget_state(config, subgraphs=subgraphs)
+        if checkpoint_id is not None and snapshot.created_at is None:
+            raise CheckpointNotFound
+        return _snapshot_json(snapshot)
+
+    async def history(  # noqa: PLR0913 - a search has many parts
+        self,
+        owner: Owner,
+        thread_id: UUID,
+        *,
+        limit: int = 10,
+        before: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_ns: str = "",
+    ) -> list[dict[str, Any]]:
+        """A thread's states, newest first, each as :meth:`state` gives it.
+
+        ``before`` is a checkpoint's id: only older ones are returned.
+
+        Raises:
+            ThreadNotFound: the user has no such thread.
+        """
+        graph = await self._graph(owner, thread_id)
+        snapshots = graph.aget_state_history(
+            _config(thread_id, checkpoint_id, checkpoint_ns),
+            filter=dict(metadata) if metadata else None,
+            before=_config(thread_id, before, "") if before else None,
+            limit=limit,
+        )
+        return [_snapshot_json(snapshot) async for snapshot in snapshots]
+
+    async def _graph(self, owner: Owner, thread_id: UUID) -> Pregel[Any, Any, Any, Any]:
+        """The graph of the thread's last run, bound to a saver that reads this owner's rows."""
+        async with self._database.reading(owner) as tx:
+            await get_thread(tx, thread_id)
+            graph_id = await tx.scalar(
+                sa.select(runs.c.graph_id)
+                .where(runs.c.thread_id == thread_id)
+                .order_by(runs.c.created_at.desc(), runs.c.run_id)
+                .limit(1)
+            )
+        try:
+            graph = self._graphs.get(graph_id or AGENT)
+        except AssistantNotFound:  # the operator took the graph away; its values stay readable
+            graph = self._graphs.get(AGENT)
+        return graph.copy(update={"checkpointer": TenantSaver(self._pool, owner.user_id)})
+
+
+def _config(thread_id: UUID, checkpoint_id: str | None, checkpoint_ns: str) -> RunnableConfig:
+    configurable = {"thread_id": str(thread_id), "checkpoint_ns": checkpoint_ns}
+    if checkpoint_id is not None:
+        configurable["checkpoint_id"] = checkpoint_id
+    return {"configurable": configurable}
+
+
+def _checkpoint_json(config: RunnableConfig | None) -> dict[str, Any] | None:
+    configurable = (config or {}).get("configurable") or {}
+    if not configurable.get("checkpoint_id"):
+        return None
+    return {name: configurable.get(name) for name in _SHOWN}
+
+
+def _snapshot_json(snapshot: StateSnapshot) -> dict[str, Any]:
+    return {
+        "values": snapshot.values,
+        "next": list(snapshot.next),
+        "tasks": [_task_json(task) for task in snapshot.tasks],
+        "metadata": snapshot.metadata or {},
+        "created_at": snapshot.created_at,
+        "checkpoint": _checkpoint_json(snapshot.config),
+        "parent_checkpoint": _checkpoint_json(snapshot.parent_config),
+        "interrupts": [_interrupt_json(interrupt) for interrupt in snapshot.interrupts],
+    }
+
+
+def _task_json(task: PregelTask) -> dict[str, Any]:
+    nested = task.state
+    return {
+        "id": task.id,
+        "name": task.name,
+        "path": list(task.path),
+        "error": str(task.error) if task.error else None,
+        "interrupts": [_interrupt_json(interrupt) for interrupt in task.interrupts],
+        "checkpoint": _checkpoint_json(nested) if isinstance(nested, dict) else None,
+        "state": _snapshot_json(nested) if nested and not isinstance(nested, dict) else None,
+        "result": task.result,
+    }
+
+
+def _interrupt_json(interrupt: Any) -> dict[str, Any]:  # noqa: ANN401 - langgraph's Interrupt
+    return {"id": interrupt.id, "value": interrupt.value}

@@ -1,0 +1,73 @@
+"""Values as JSON bytes: the one form in which events are stored and states are answered."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from typing import Any
+
+import orjson
+from langchain_core.messages import BaseMessage
+from pydantic import BaseModel
+
+_OPTIONS = orjson.OPT_NON_STR_KEYS
+
+_TIMINGS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
+"""How long a prompt took tells what others had cached; users are not shown it."""
+
+
+def to_json(value: object) -> bytes:
+    """Freeze a value into one line of JSON.
+
+    Messages and other pydantic models become objects, sets lists, bytes base64, NaN null.
+    What JSON cannot hold otherwise is named by its type, never by its content.
+    """
+    try:
+        return orjson.dumps(value, default=_default, option=_OPTIONS)
+    except TypeError:
+        # orjson refuses lone surrogates and integers beyond 64 bits; the escapes are valid JSON.
+        return json.dumps(_plain(value), ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def message_json(message: BaseMessage) -> dict[str, Any]:
+    """A message as clients see it."""
+    dumped = message.model_dump()
+    metadata = dumped.get("response_metadata")
+    if metadata:
+        for name in _TIMINGS:
+            metadata.pop(name, None)
+    return dumped
+
+
+def _default(value: object) -> Any:  # noqa: ANN401 - JSON of any kind
+    if isinstance(value, BaseMessage):
+        return message_json(value)
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    if isinstance(value, set | frozenset | tuple):
+        return list(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(bytes(value)).decode()
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    if isinstance(value, BaseException):
+        return {"error": type(value).__name__}
+    return f"<{type(value).__name__}>"
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - JSON of any kind
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None  # noqa: PLR0124
+    if value is None or isinstance(value, str | int):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _plain(dataclasses.asdict(value))
+    try:
+        return orjson.loads(orjson.dumps(value, default=_default, option=_OPTIONS))
+    except TypeError:
+        return _plain(_default(value))
