@@ -1,0 +1,98 @@
+import { Alert, Button, Center, Loader, Stack, Text, Title } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+import { useLocation } from "wouter";
+
+import { useMe } from "../session/useMe";
+import classes from "./ChatPage.module.css";
+import { Composer } from "./Composer";
+import { writeDraft } from "./drafts";
+import { MessageList } from "./MessageList";
+import { useConversation } from "./useConversation";
+
+function MissingThread() {
+  const { t } = useTranslation();
+  const [, navigate] = useLocation();
+  return (
+    <Center className={classes.middle}>
+      <Stack align="center" gap="sm">
+        <Title order={1} size="h2" ta="center">
+          {t("chat.missingTitle")}
+        </Title>
+        <Text c="dimmed" ta="center">
+          {t("chat.missingText")}
+        </Text>
+        <Button
+          size="md"
+          onClick={() => {
+            navigate("/");
+          }}
+        >
+          {t("chat.missingAction")}
+        </Button>
+      </Stack>
+    </Center>
+  );
+}
+
+function EmptyChat() {
+  const { t } = useTranslation();
+  return (
+    <Center className={classes.middle}>
+      <Stack align="center" gap="xs">
+        <Title order={1} size="h2" ta="center">
+          {t("chat.empty")}
+        </Title>
+        <Text c="dimmed" ta="center">
+          {t("chat.emptyHint")}
+        </Text>
+      </Stack>
+    </Center>
+  );
+}
+
+/** One conversation, or the beginning of one. */
+export function ChatPage({ threadId }: { threadId: string | null }) {
+  const { t } = useTranslation();
+  const [, navigate] = useLocation();
+  const { data: me } = useMe();
+  const userId = me?.user_id ?? "";
+  const conversation = useConversation({
+    threadId,
+    onThreadCreated: (id) => {
+      navigate(`/chat/${id}`, { replace: true });
+    },
+    onRefused: (id, text) => {
+      writeDraft(userId, id, text);
+    },
+  });
+  const { messages, isLoading, isAnswering, loadProblem, failure } = conversation;
+
+  // 422: not even the shape of a thread's id.
+  if (loadProblem?.status === 404 || loadProblem?.status === 422) return <MissingThread />;
+
+  const isEmpty = messages.length === 0 && !isAnswering && !failure;
+  return (
+    <div className={classes.page}>
+      {loadProblem && (
+        <Alert color="red" m="md">
+          {t("chat.loadFailed")}
+        </Alert>
+      )}
+      {isLoading ? (
+        <Center className={classes.middle}>
+          <Loader role="status" aria-label={t("chat.loading")} />
+        </Center>
+      ) : isEmpty && !loadProblem ? (
+        <EmptyChat />
+      ) : (
+        <MessageList threadId={threadId} conversation={conversation} />
+      )}
+      <Composer
+        userId={userId}
+        threadId={threadId}
+        isBusy={isAnswering || isLoading}
+        onSend={conversation.send}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+
+import type { StoaRun } from "../api/types";
+import { lastFailure, ReadRuns } from "./runs";
+
+function run(id: number, status: StoaRun["status"], error?: StoaRun["error"]): StoaRun {
+  const created = new Date(id * 1_000).toISOString();
+  return { run_id: `r${id}`, status, created_at: created, error } as unknown as StoaRun;
+}
+
+describe("at the first look at a thread", () => {
+  it("the oldest run that is still going is read", () => {
+    const runs = [run(3, "pending"), run(2, "running"), run(1, "success")];
+    expect(new ReadRuns().next("t", runs)?.run_id).toBe("r2");
+  });
+
+  it("nothing is read where the last run went well: the state holds it", () => {
+    expect(new ReadRuns().next("t", [run(2, "success"), run(1, "error")])).toBeUndefined();
+  });
+
+  it("the last run is read if it failed, for what it had streamed", () => {
+    expect(new ReadRuns().next("t", [run(2, "error"), run(1, "success")])?.run_id).toBe("r2");
+  });
+
+  it("nothing is read where nothing ran", () => {
+    expect(new ReadRuns().next("t", [])).toBeUndefined();
+  });
+});
+
+describe("later", () => {
+  it("a run that was read to its end is not read again, though a stale list calls it running", () => {
+    const read = new ReadRuns();
+    read.next("t", [run(1, "running")]);
+    read.settle("r1");
+    expect(read.next("t", [run(1, "running")])).toBeUndefined();
+  });
+
+  it("a run that began and ended elsewhere is read", () => {
+    const read = new ReadRuns();
+    read.next("t", [run(1, "success")]);
+    expect(read.next("t", [run(2, "success"), run(1, "success")])?.run_id).toBe("r2");
+  });
+
+  it("a run whose end was missed is read, though the thread was never looked at", () => {
+    const read = new ReadRuns();
+    read.open("t");
+    expect(read.next("t", [run(1, "success")])?.run_id).toBe("r1");
+  });
+});
+
+describe("the last failure", () => {
+  it("is the last run's own error", () => {
+    const error = { code: "model_unavailable", message: "No model." };
+    expect(lastFailure([run(1, "success"), run(2, "error", error)])).toEqual(error);
+  });
+
+  it("is forgotten once a later run went well", () => {
+    expect(lastFailure([run(2, "success"), run(1, "error")])).toBeUndefined();
+  });
+
+  it("has a code even where the run names none", () => {
+    expect(lastFailure([run(1, "timeout")])?.code).toBe("timeout");
+  });
+});

@@ -1,0 +1,62 @@
+import type { Failure, StoaRun } from "../api/types";
+
+function hasFailed(run: StoaRun): boolean {
+  return run.status === "error" || run.status === "timeout";
+}
+
+function isActive(run: StoaRun): boolean {
+  return run.status === "pending" || run.status === "running";
+}
+
+function byAge(a: StoaRun, b: StoaRun): number {
+  return Date.parse(a.created_at) - Date.parse(b.created_at);
+}
+
+/** Why the thread's last run failed, if it did. */
+export function lastFailure(runs: readonly StoaRun[]): Failure | undefined {
+  const last = [...runs].sort(byAge).at(-1);
+  if (last === undefined || !hasFailed(last)) return undefined;
+  const fallback = { code: last.status === "timeout" ? "timeout" : "internal", message: "" };
+  return last.error ?? fallback;
+}
+
+/**
+ * Which runs' streams were read to their end here, and which is to be read next.
+ *
+ * The same rule serves a reload in mid-answer, a second tab, a run that was started elsewhere and a
+ * connection that was lost: what is listed and was not read is read, from its first event.
+ */
+export class ReadRuns {
+  readonly #read = new Set<string>();
+  readonly #openThreads = new Set<string>();
+
+  /** This run has been read to its end, or never can be. */
+  settle(runId: string): void {
+    this.#read.add(runId);
+  }
+
+  /** From now on nothing of this thread is taken as read unless it was. */
+  open(threadId: string): void {
+    this.#openThreads.add(threadId);
+  }
+
+  /**
+   * The run to read now: the oldest that is still going, since a thread's runs take turns, else the
+   * latest one.
+   *
+   * At the first look at a thread, runs that ended well are taken as read: the thread's state holds
+   * all of them. It need not hold what a failed run had streamed; the run's events do.
+   */
+  next(threadId: string, runs: readonly StoaRun[]): StoaRun | undefined {
+    const inOrder = [...runs].sort(byAge);
+    if (!this.#openThreads.has(threadId)) this.#lookFirst(threadId, inOrder);
+    const active = inOrder.find((run) => isActive(run) && !this.#read.has(run.run_id));
+    const last = inOrder.at(-1);
+    return active ?? (last && !this.#read.has(last.run_id) ? last : undefined);
+  }
+
+  #lookFirst(threadId: string, runs: readonly StoaRun[]): void {
+    this.open(threadId);
+    for (const run of runs) if (!isActive(run) && !hasFailed(run)) this.settle(run.run_id);
+  }
+}

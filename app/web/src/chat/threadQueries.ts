@@ -1,0 +1,65 @@
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { ThreadState } from "@langchain/langgraph-sdk";
+import type { UseStreamThread } from "@langchain/langgraph-sdk/react";
+
+import { client } from "../api/client";
+import type { ConversationState, StoaRun } from "../api/types";
+
+const RUNS_SHOWN = 10;
+const RUNS_POLL_MS = 20_000;
+const LOST_POLL_MS = 3_000;
+
+const stateKey = (threadId: string | null) => ["thread", threadId, "state"] as const;
+const runsKey = (threadId: string | null) => ["thread", threadId, "runs"] as const;
+
+async function fetchHead(threadId: string): Promise<ThreadState<ConversationState>[]> {
+  return [await client.threads.getState<ConversationState>(threadId)];
+}
+
+/**
+ * The thread's stored state, in the form in which `useStream` takes its history.
+ *
+ * Read after the runs: a run that is listed as ended is then in the state for certain.
+ */
+export function useThreadHead(
+  threadId: string | null,
+  runsAreKnown: boolean,
+): UseStreamThread<ConversationState> {
+  const queries = useQueryClient();
+  const query = useQuery({
+    queryKey: stateKey(threadId),
+    queryFn: () => fetchHead(threadId ?? ""),
+    enabled: threadId !== null && runsAreKnown,
+  });
+  return {
+    data: query.data,
+    error: query.error ?? undefined,
+    isLoading: threadId !== null && query.isPending,
+    mutate: async (id) => {
+      const target = id ?? threadId;
+      if (target === null) return [];
+      return queries.query({
+        queryKey: stateKey(target),
+        queryFn: () => fetchHead(target),
+        staleTime: 0,
+      });
+    },
+  };
+}
+
+/** The thread's latest runs; looked at often as long as a connection lost at `lostAt` is not back. */
+export function useRuns(threadId: string | null, lostAt: number | null) {
+  return useQuery({
+    queryKey: runsKey(threadId),
+    queryFn: async () =>
+      (await client.runs.list(threadId ?? "", { limit: RUNS_SHOWN })) as StoaRun[],
+    enabled: threadId !== null,
+    refetchInterval: ({ state }) =>
+      lostAt !== null && state.dataUpdatedAt <= lostAt ? LOST_POLL_MS : RUNS_POLL_MS,
+  });
+}
+
+/** Have the thread's runs looked up again. */
+export function refreshRuns(queries: QueryClient, threadId: string): Promise<void> {
+  return queries.invalidateQueries({ queryKey: runsKey(threadId) });
+}

@@ -1,0 +1,110 @@
+import { ActionIcon, Button, Drawer } from "@mantine/core";
+import { useDisclosure, useMediaQuery } from "@mantine/hooks";
+import { IconMenu2, IconPencilPlus } from "@tabler/icons-react";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { Link } from "wouter";
+
+import icon from "../icon.svg";
+import { AccountMenu } from "../session/AccountMenu";
+import { OfflineNotice } from "../session/OfflineNotice";
+import { ThreadList } from "../threads/ThreadList";
+import classes from "./Layout.module.css";
+
+interface LayoutProps {
+  activeId: string | null;
+  children: ReactNode;
+}
+
+function Brand() {
+  const { t } = useTranslation();
+  return (
+    <span className={classes.brand}>
+      <img src={icon} alt="" width={28} height={28} />
+      {t("app.name")}
+    </span>
+  );
+}
+
+function Sidebar({ activeId, onOpen }: { activeId: string | null; onOpen: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <div className={classes.sidebar}>
+      <Button
+        component={Link}
+        href="/"
+        size="md"
+        variant="light"
+        fullWidth
+        leftSection={<IconPencilPlus size={18} aria-hidden />}
+        onClick={onOpen}
+      >
+        {t("nav.newChat")}
+      </Button>
+      <ThreadList activeId={activeId} onOpen={onOpen} />
+      <AccountMenu />
+    </div>
+  );
+}
+
+/** The frame: the list beside the conversation, or behind a button where there is no room. */
+export function Layout({ activeId, children }: LayoutProps) {
+  const { t } = useTranslation();
+  const [opened, drawer] = useDisclosure(false);
+  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
+
+  return (
+    <div className={classes.layout}>
+      <a className={classes.skip} href="#conversation">
+        {t("nav.skip")}
+      </a>
+      {isNarrow ? (
+        <header className={classes.header}>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size={44}
+            aria-label={t("nav.open")}
+            aria-expanded={opened}
+            onClick={drawer.open}
+          >
+            <IconMenu2 />
+          </ActionIcon>
+          <Brand />
+          <ActionIcon
+            component={Link}
+            href="/"
+            variant="subtle"
+            color="gray"
+            size={44}
+            aria-label={t("nav.newChat")}
+          >
+            <IconPencilPlus />
+          </ActionIcon>
+        </header>
+      ) : (
+        <aside className={classes.aside}>
+          <Brand />
+          <Sidebar activeId={activeId} onOpen={drawer.close} />
+        </aside>
+      )}
+      {isNarrow && (
+        <Drawer
+          opened={opened}
+          onClose={drawer.close}
+          title={<Brand />}
+          size={320}
+          lockScroll={false}
+          closeButtonProps={{ "aria-label": t("nav.close"), size: 44 }}
+          classNames={{ content: classes.drawer ?? "", body: classes.drawerBody ?? "" }}
+        >
+          <Sidebar activeId={activeId} onOpen={drawer.close} />
+        </Drawer>
+      )}
+      <main id="conversation" className={classes.main} tabIndex={-1}>
+        <OfflineNotice />
+        {children}
+      </main>
+    </div>
+  );
+}

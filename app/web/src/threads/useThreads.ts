@@ -1,0 +1,65 @@
+import {
+  type InfiniteData,
+  useInfiniteQuery,
+  useMutation,
+  useQueryClient,
+} from "@tanstack/react-query";
+
+import { client } from "../api/client";
+import type { ThreadSummary } from "../api/types";
+
+const PAGE_SIZE = 30;
+const BUSY_POLL_MS = 3_000;
+const IDLE_POLL_MS = 30_000;
+
+export const THREADS_KEY = ["threads"] as const;
+
+type Pages = InfiniteData<ThreadSummary[], number>;
+
+/** One page of threads, the latest first; without values, which the list has no use for. */
+async function searchThreads(offset: number, signal: AbortSignal): Promise<ThreadSummary[]> {
+  const threads = await client.threads.search({
+    limit: PAGE_SIZE,
+    offset,
+    sortBy: "updated_at",
+    sortOrder: "desc",
+    // `title` is not among the SDK's names.
+    select: ["thread_id", "created_at", "updated_at", "metadata", "status", "title" as "status"],
+    signal,
+  });
+  return threads as unknown as ThreadSummary[];
+}
+
+function isAnyBusy(data: Pages | undefined): boolean {
+  return data?.pages.flat().some((thread) => thread.status === "busy") ?? false;
+}
+
+/** The person's threads, page by page, kept fresh more eagerly while one of them answers. */
+export function useThreads() {
+  return useInfiniteQuery({
+    queryKey: THREADS_KEY,
+    queryFn: ({ pageParam, signal }) => searchThreads(pageParam, signal),
+    initialPageParam: 0,
+    getNextPageParam: (last, pages) =>
+      last.length < PAGE_SIZE ? undefined : pages.length * PAGE_SIZE,
+    refetchInterval: ({ state }) => (isAnyBusy(state.data) ? BUSY_POLL_MS : IDLE_POLL_MS),
+  });
+}
+
+/** Delete a thread; the list loses it at once, other caches of it are dropped. */
+export function useDeleteThread() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (threadId: string) => client.threads.delete(threadId),
+    onSuccess: (_, threadId) => {
+      queries.setQueryData<Pages>(THREADS_KEY, (data) =>
+        data && {
+          ...data,
+          pages: data.pages.map((page) => page.filter((thread) => thread.thread_id !== threadId)),
+        },
+      );
+      queries.removeQueries({ queryKey: ["thread", threadId] });
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: THREADS_KEY }),
+  });
+}
