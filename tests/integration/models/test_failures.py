@@ -87,6 +87,12 @@ class TestBeforeTheFirstByte:
         server.enqueue(Script(reset_at=0))
         assert (await chat.ainvoke("hi")).text == "You said: hi"
 
+    async def test_a_tool_call_that_cannot_be_read_is_asked_for_once_more(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        server.enqueue(Script(error_at=0, error="error parsing tool call: raw='{'"))
+        assert (await chat.ainvoke("hi")).text == "You said: hi"
+
     async def test_an_error_that_would_come_again_is_not_asked_for_again(
         self, server: ScriptedModelServer, chat: ChatOllama
     ) -> None:
