@@ -18,7 +18,9 @@ _LONGEST_SUBJECT = 255
 _LONGEST_NAME = 200
 _LONGEST_EMAIL = 254
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
-_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_BIDI_CONTROLS = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
 
 
 def to_identity(claims: Claims, settings: JwtIdentitySettings) -> Identity:

@@ -44,9 +44,7 @@ class HttpJwksFetcher:
         self._url = httpx.URL(url)
         self._seconds = seconds
         self._largest = largest
-        self._client = httpx.AsyncClient(
-            trust_env=False, follow_redirects=False, timeout=seconds
-        )
+        self._client = httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=seconds)
 
     async def fetch(self) -> bytes:
         """Return the document's bytes.

@@ -14,9 +14,7 @@ _COMPACT_JWS = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _BEARER = b"bearer "
 
 
-def find_token(
-    headers: Sequence[tuple[bytes, bytes]], *, name: str, largest: int
-) -> str:
+def find_token(headers: Sequence[tuple[bytes, bytes]], *, name: str, largest: int) -> str:
     """Return the token in the header ``name``.
 
     A gateway replaces the header it owns, but a spelling it doesn't know (``X_User`` for
