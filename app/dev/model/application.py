@@ -27,50 +27,48 @@ _DEFAULT_TAG = ":latest"
 _NDJSON = [(b"content-type", b"application/x-ndjson")]
 
 
-def build_application(engine: Engine, model: str) -> Starlette:
-    """Return the application that answers for one model."""
-    described = _description(model, engine.context)
+class LocalModel:
+    """Answers for one model by one name."""
 
-    async def home(request: Request) -> Response:  # noqa: ARG001
-        return PlainTextResponse("Ollama is running")
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine = engine
+        self._name = name
+        self.asgi = Starlette(
+            routes=[
+                Route("/", _home),
+                Route("/api/version", _version),
+                Route("/api/tags", self._models),
+                Route("/api/ps", self._models),
+                Route("/api/show", self._show, methods=["POST"]),
+                Route("/api/chat", self._chat, methods=["POST"]),
+            ]
+        )
 
-    async def version(request: Request) -> Response:  # noqa: ARG001
-        return JSONResponse({"version": VERSION})
+    async def _models(self, request: Request) -> Response:  # noqa: ARG002
+        return JSONResponse({"models": [_description(self._name, self._engine.context)]})
 
-    async def models(request: Request) -> Response:  # noqa: ARG001
-        return JSONResponse({"models": [described]})
-
-    async def show(request: Request) -> Response:
+    async def _show(self, request: Request) -> Response:
         try:
             asked = ShowRequest.model_validate_json(await request.body()).model
         except ValidationError as error:
             return _refused(_first_fault(error))
-        return JSONResponse(_details(engine.context)) if known(asked) else _unknown(asked)
+        if not self._is_known(asked):
+            return _unknown(asked)
+        return JSONResponse(_details(self._engine.context))
 
-    async def chat(request: Request) -> Response:
+    async def _chat(self, request: Request) -> Response:
         try:
             body = ChatRequest.model_validate_json(await request.body())
         except ValidationError as error:
             return _refused(_first_fault(error))
-        if not known(body.model):
+        if not self._is_known(body.model):
             return _unknown(body.model)
         if refusal := body.refusal():
             return _refused(refusal)
-        return Answer(answer_lines(engine, body), stream=body.stream)
+        return Answer(answer_lines(self._engine, body), stream=body.stream)
 
-    def known(asked: str) -> bool:
-        return asked.removesuffix(_DEFAULT_TAG) == model
-
-    return Starlette(
-        routes=[
-            Route("/", home),
-            Route("/api/version", version),
-            Route("/api/tags", models),
-            Route("/api/ps", models),
-            Route("/api/show", show, methods=["POST"]),
-            Route("/api/chat", chat, methods=["POST"]),
-        ]
-    )
+    def _is_known(self, asked: str) -> bool:
+        return asked.removesuffix(_DEFAULT_TAG) == self._name
 
 
 class Answer(Response):
@@ -108,6 +106,14 @@ class Answer(Response):
             failed = "error" in whole[-1]
             response = JSONResponse(whole[-1], 500) if failed else JSONResponse(joined(whole))
             await response(scope, receive, send)
+
+
+async def _home(request: Request) -> Response:  # noqa: ARG001
+    return PlainTextResponse("Ollama is running")
+
+
+async def _version(request: Request) -> Response:  # noqa: ARG001
+    return JSONResponse({"version": VERSION})
 
 
 async def _send_lines(send: Send, first: Line, rest: AsyncGenerator[Line]) -> None:

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from app.dev.errors import DevelopmentError
-from app.dev.model.application import build_application
+from app.dev.model.application import LocalModel
 from app.dev.model.settings import LocalModelSettings
 from app.dev.model.weights import ensure_weights
 
@@ -46,7 +46,7 @@ async def _load_and_serve(
 
     engine = Engine(weights, slots=settings.slots, context=settings.context)
     try:
-        server = _build_server(build_application(engine, settings.model))
+        server = _build_server(LocalModel(engine, settings.model).asgi)
         stop.server = server
         await server.serve(sockets=[listener])
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -150,6 +151,15 @@ class TestInTheMiddle:
         await server.wait_for_disconnect()
         await close_chat_model(hasty)
 
+    async def test_a_server_that_dies_cuts_the_answer(
+        self, server: ScriptedModelServer, chat: ChatOllama
+    ) -> None:
+        server.answer_with(Script(stall_at=1))
+        answer = asyncio.create_task(failure_of(chat))
+        await server.wait_for_stall()
+        await server.stop()
+        assert await answer == ("You", "model_stream_cut")
+
     async def test_unreadable_tool_calls_of_the_model_are_malformed(
         self, server: ScriptedModelServer, chat: ChatOllama
     ) -> None:
@@ -174,7 +184,7 @@ class TestAfterwards:
 
 
 class TestUsedBare:
-    """A graph of somebody else's may build its own client: the same codes where the library tells."""
+    """A graph of somebody else's may build its own client: the same codes, where it tells."""
 
     @pytest.mark.parametrize(
         ("script", "code"),
