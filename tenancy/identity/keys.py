@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TypeAlias
 
-from joserfc.errors import JoseError
+from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jwk import ECKey, JWKRegistry, Key, OKPKey, RSAKey
 
 PublicKeys: TypeAlias = dict[str, tuple[Key, ...]]
@@ -53,8 +53,9 @@ def _usable_key(entry: object) -> Key | None:
     try:
         key = JWKRegistry.import_key(entry)
         return key if _is_strong(key) else None
-    except (JoseError, ValueError, TypeError, KeyError, AttributeError):
+    except (JoseError, ValueError, TypeError, KeyError, AttributeError, SecurityWarning):
         # joserfc decodes the members of a foreign key as they come: anything may be wrong.
+        # (It warns of short keys, which is an exception where warnings are errors.)
         return None
 
 

@@ -75,7 +75,9 @@ BEGIN
   PERFORM tenant.hold_fence(p_run, p_fence);
   INSERT INTO public.run_events (user_id, run_id, seq, event, data)
   SELECT p_user, p_run, p_first_seq + e.n - 1, e.event, e.data
-  FROM unnest(p_events, p_data) WITH ORDINALITY AS e (event, data, n);
+  FROM unnest(p_events, p_data) WITH ORDINALITY AS e (event, data, n)
+  -- The same owner's retry after a commit whose answer was lost.
+  ON CONFLICT (user_id, run_id, seq) DO NOTHING;
 END $$;
 
 -- What a claimed run needs to be executed; the next event's seq comes with it.

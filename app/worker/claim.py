@@ -1,0 +1,101 @@
+"""Takes runs from the queue while there is room, and executes each in its own task."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from tenancy.database.signals import RUN_QUEUED, Listener
+from tenancy.errors import LeaseLost, StoaError
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from app.worker.execute import RunExecutor
+    from tenancy.database.crossing import ClaimedRun, DispatchDatabase
+
+log = structlog.get_logger(__name__)
+
+POLL_SECONDS = 1.0
+
+
+class Claimer:
+    """Claims when it is told that runs wait, when one of its own ends, and now and then."""
+
+    def __init__(  # noqa: PLR0913 - what a claimer claims with
+        self,
+        worker_id: UUID,
+        dispatch: DispatchDatabase,
+        executor: RunExecutor,
+        listen_dsn: str,
+        *,
+        concurrency: int,
+        max_running_per_user: int,
+    ) -> None:
+        self._worker_id = worker_id
+        self._dispatch = dispatch
+        self._executor = executor
+        self._concurrency = concurrency
+        self._max_running_per_user = max_running_per_user
+        self._wanted = asyncio.Event()
+        self._running: set[asyncio.Task[None]] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._listener = Listener(listen_dsn, RUN_QUEUED, lambda _: self._wanted.set())
+
+    async def start(self) -> None:
+        """Listen for queued runs and begin to claim."""
+        await self._listener.start()
+        self._task = asyncio.create_task(self._claim_for_ever(), name="claimer")
+
+    async def stop(self) -> None:
+        """Claim no more and end the runs in flight; they go back to the queue."""
+        await self._listener.stop()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _claim_for_ever(self) -> None:
+        while True:
+            self._wanted.clear()
+            claimed = await self._claim()
+            for run in claimed:
+                self._begin(run)
+            if not claimed:
+                await self._wait()
+
+    async def _claim(self) -> list[ClaimedRun]:
+        slots = self._concurrency - len(self._running)
+        if slots <= 0:
+            return []
+        try:
+            return await self._dispatch.claim_runs(
+                self._worker_id, slots, self._max_running_per_user
+            )
+        except LeaseLost:
+            return []  # the lease keeper has noticed, or is about to
+        except StoaError as error:
+            log.warning("claiming failed", code=error.code)
+            return []
+
+    def _begin(self, run: ClaimedRun) -> None:
+        task = asyncio.create_task(self._executor.execute(run), name=f"execute {run.run_id}")
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._wanted.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("execution broke", error=type(error).__name__)
+
+    async def _wait(self) -> None:
+        try:
+            async with asyncio.timeout(POLL_SECONDS):
+                await self._wanted.wait()
+        except TimeoutError:
+            pass

@@ -1,0 +1,267 @@
+"""Runs one claimed run to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+import structlog
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+
+from app.runs.events import Event
+from app.runs.runs import RunRequest
+from app.runs.states import RunState
+from app.runs.wire import to_json
+from app.worker.outcome import WORKER_LOST, Failure, RunTimedOut, failure_of
+from app.worker.parts import langgraph_modes
+from app.worker.writer import EventWriter
+from tenancy.checkpoints.pool import Fence
+from tenancy.checkpoints.saver import TenantSaver
+from tenancy.checkpoints.store import TenantStore
+from tenancy.errors import LeaseLost
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from uuid import UUID
+
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.pregel import Pregel
+
+    from app.agent.graphs import GraphCatalogue
+    from app.worker.parts import Part
+    from tenancy.checkpoints.pool import CheckpointPool
+    from tenancy.database.crossing import ClaimedRun
+    from tenancy.database.signals import Announcer
+    from tenancy.database.tenant import TenantDatabase
+
+log = structlog.get_logger(__name__)
+
+_LOAD = sa.text("SELECT * FROM tenant.load_run(:user, :run, :fence)").bindparams(
+    sa.bindparam("user", type_=PG_UUID), sa.bindparam("run", type_=PG_UUID)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionLimits:
+    """How long and how often a run may be tried, and how many steps it may take."""
+
+    run_seconds: float
+    max_attempts: int
+    recursion_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """What a claimed run needs to be executed."""
+
+    thread_id: UUID
+    graph_id: str
+    request: RunRequest
+    metadata: dict[str, Any]
+    attempt: int
+    next_seq: int
+
+
+class RunExecutor:
+    """Executes runs. Everything it writes carries the run's fence."""
+
+    def __init__(
+        self,
+        database: TenantDatabase,
+        pool: CheckpointPool,
+        graphs: GraphCatalogue,
+        announcer: Announcer,
+        limits: ExecutionLimits,
+    ) -> None:
+        self._database = database
+        self._pool = pool
+        self._graphs = graphs
+        self._announcer = announcer
+        self._limits = limits
+
+    async def execute(self, run: ClaimedRun) -> None:
+        """Execute a run and settle it, or stop without a trace if it is no longer ours."""
+        try:
+            loaded = await self._load(run)
+            async with _Execution(self, run, loaded) as execution:
+                await execution.settle(await execution.outcome())
+        except LeaseLost:
+            log.info("run lost", run_id=str(run.run_id), fence=run.fence)
+
+    async def _load(self, run: ClaimedRun) -> LoadedRun:
+        row = await self._database.call(run, _LOAD, {"run": run.run_id, "fence": run.fence})
+        if row is None:
+            raise LeaseLost
+        return LoadedRun(
+            thread_id=row.thread_id,
+            graph_id=row.graph_id,
+            request=RunRequest.from_json(row.request),
+            metadata=row.metadata,
+            attempt=row.attempt,
+            next_seq=row.next_seq,
+        )
+
+
+class _Execution:
+    """One attempt at one run: its saver, its writer, and the task that drives the graph."""
+
+    def __init__(self, executor: RunExecutor, run: ClaimedRun, loaded: LoadedRun) -> None:
+        self._run = run
+        self._loaded = loaded
+        self._limits = executor._limits  # noqa: SLF001 - same room
+        self._graphs = executor._graphs  # noqa: SLF001
+        self._failure: BaseException | None = None
+        self._graph_task: asyncio.Task[None] | None = None
+        fence = Fence(run.run_id, run.fence)
+        pool = executor._pool  # noqa: SLF001
+        self._saver = TenantSaver(pool, run.user_id, fence=fence, on_failure=self._fail)
+        self._store = TenantStore(pool, run.user_id, fence=fence)
+        self._writer = EventWriter(
+            executor._database,  # noqa: SLF001
+            executor._announcer,  # noqa: SLF001
+            run,
+            loaded.next_seq,
+            loaded.request.stream_modes,
+            self._fail,
+        )
+
+    async def __aenter__(self) -> _Execution:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._saver.close()
+        await self._writer.stop()
+
+    async def outcome(self) -> Failure | None:
+        """Drive the graph; return why it failed, or None.
+
+        Raises:
+            LeaseLost: a write found that the run is another worker's.
+        """
+        self._writer.emit(_metadata(self._run, self._loaded))
+        if self._loaded.attempt > self._limits.max_attempts:
+            return WORKER_LOST
+        self._graph_task = asyncio.create_task(self._drive(), name=f"run {self._run.run_id}")
+        try:
+            await self._graph_task
+        except asyncio.CancelledError:
+            if self._failure is None:
+                await _ended(self._graph_task)
+                raise
+            return self._why(self._failure)
+        except Exception as error:  # noqa: BLE001 - a graph may raise anything
+            return self._why(self._failure or error)
+        return None
+
+    async def settle(self, failure: Failure | None) -> None:
+        """Close the saver, then commit the outcome with the last events."""
+        await self._saver.close()
+        if failure is None:
+            await self._writer.settle(RunState.SUCCESS)
+            return
+        body = {"error": failure.code, "message": failure.message}
+        self._writer.emit(Event("error", to_json(body)))
+        await self._writer.settle(failure.state, failure)
+
+    async def _drive(self) -> None:
+        budget = asyncio.timeout(self._limits.run_seconds)
+        try:
+            async with budget:
+                await self._stream_graph()
+        except TimeoutError as error:
+            # A graph may raise one of its own: only the budget's is a run that took too long.
+            raise (RunTimedOut if budget.expired() else RuntimeError) from error
+
+    async def _stream_graph(self) -> None:
+        graph = self._bound_graph()
+        graph_input, config = await self._start(graph)
+        subgraphs = self._loaded.request.stream_subgraphs
+        parts = graph.astream(
+            graph_input,
+            config,
+            context=self._loaded.request.context,
+            stream_mode=langgraph_modes(self._loaded.request.stream_modes),
+            subgraphs=subgraphs,
+            durability="sync",
+        )
+        async for part in _with_namespace(parts, subgraphs=subgraphs):
+            await self._writer.emit_part(part)
+
+    def _bound_graph(self) -> Pregel[Any, Any, Any, Any]:
+        graph = self._graphs.get(self._loaded.graph_id)
+        return graph.copy(update={"checkpointer": self._saver, "store": self._store})
+
+    async def _start(
+        self, graph: Pregel[Any, Any, Any, Any]
+    ) -> tuple[Any, RunnableConfig]:
+        """The input and configuration of this attempt.
+
+        A later attempt passes the original input again: the run id in the metadata makes
+        LangGraph resume instead of applying it twice. Once the thread's head is this run's own,
+        the checkpoint that the client chose must go, or a second branch would begin there.
+        """
+        config = self._config()
+        if self._loaded.attempt == 1:
+            return self._loaded.request.input, config
+        head = await graph.aget_state(
+            {"configurable": {"thread_id": str(self._loaded.thread_id), "checkpoint_ns": ""}}
+        )
+        if (head.metadata or {}).get("run_id") == str(self._run.run_id):
+            config["configurable"].pop("checkpoint_id", None)
+        if "values" in self._loaded.request.stream_modes:
+            self._writer.emit(Event("values", to_json(head.values)))
+        return self._loaded.request.input, config
+
+    def _config(self) -> RunnableConfig:
+        wanted = self._loaded.request.config
+        configurable = {
+            **wanted.get("configurable", {}),
+            "thread_id": str(self._loaded.thread_id),
+            "checkpoint_ns": "",
+        }
+        if self._loaded.request.checkpoint_id is not None:
+            configurable["checkpoint_id"] = self._loaded.request.checkpoint_id
+        return {
+            "configurable": configurable,
+            "tags": list(wanted.get("tags", ())),
+            "recursion_limit": wanted.get("recursion_limit", self._limits.recursion_limit),
+            "metadata": {
+                **self._loaded.metadata,
+                "graph_id": self._loaded.graph_id,
+                "run_id": str(self._run.run_id),
+            },
+        }
+
+    def _fail(self, error: BaseException) -> None:
+        """A write failed for good: end the graph, which would go on to its last node."""
+        self._failure = self._failure or error
+        if self._graph_task is not None:
+            self._graph_task.cancel()
+
+    def _why(self, error: BaseException) -> Failure:
+        if isinstance(error, LeaseLost):
+            raise error
+        failure = failure_of(error)
+        log.warning(
+            "run failed",
+            run_id=str(self._run.run_id),
+            code=failure.code,
+            error=type(error).__name__,
+        )
+        return failure
+
+
+async def _with_namespace(parts: AsyncIterator[Any], *, subgraphs: bool) -> AsyncIterator[Part]:
+    async for part in parts:
+        yield part if subgraphs else ((), *part)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _metadata(run: ClaimedRun, loaded: LoadedRun) -> Event:
+    return Event("metadata", to_json({"run_id": str(run.run_id), "attempt": loaded.attempt}))

@@ -1,0 +1,93 @@
+"""Keeps the worker's lease alive, from its own thread and its own connection.
+
+Neither a blocked event loop nor an exhausted pool can starve it. Once the lease is lost nothing
+brings it back: the process ends itself, and whoever supervises it starts a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+import structlog
+
+from tenancy.database.crossing import DispatchDatabase
+from tenancy.errors import StoaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from tenancy.database.engine import DatabaseSettings
+
+log = structlog.get_logger(__name__)
+
+
+class LeaseKeeper:
+    """Registers the worker and renews its lease until stopped."""
+
+    def __init__(
+        self,
+        worker_id: UUID,
+        settings: DatabaseSettings,
+        lease_seconds: float,
+        heartbeat_seconds: float,
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._worker_id = worker_id
+        self._settings = settings
+        self._lease_seconds = lease_seconds
+        self._heartbeat_seconds = heartbeat_seconds
+        self._on_lost = on_lost
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    async def start(self) -> None:
+        """Open the lease and begin to renew it.
+
+        Raises:
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        database = DispatchDatabase(self._settings)
+        try:
+            await database.register_worker(
+                self._worker_id, socket.gethostname(), os.getpid(), self._lease_seconds
+            )
+        finally:
+            await database.close()
+        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """Stop renewing; the lease itself is given back by ``retire_worker``."""
+        self._stop.set()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._renew_for_ever())
+        except Exception as error:  # noqa: BLE001 - a thread's last word
+            log.error("lease thread failed", error=type(error).__name__)
+            self._on_lost()
+
+    async def _renew_for_ever(self) -> None:
+        database = DispatchDatabase(self._settings)
+        try:
+            while not await asyncio.to_thread(self._stop.wait, self._heartbeat_seconds):
+                if not await self._renew(database):
+                    self._on_lost()
+                    return
+        finally:
+            await database.close()
+
+    async def _renew(self, database: DispatchDatabase) -> bool:
+        """False only when the database says that the lease is over."""
+        try:
+            return await database.renew_lease(self._worker_id, self._lease_seconds)
+        except StoaError as error:
+            log.warning("heartbeat failed", code=error.code)
+            return True

@@ -1,0 +1,161 @@
+"""Stores what a run streams: the first event and the first delta at once, then in flushes.
+
+One task per run flushes; emitting never waits for the database unless too much is pending.
+Flushes come every 50 ms, and up to every 200 ms while the database is slow to take them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception_type,
+    stop_after_delay,
+    wait_random_exponential,
+)
+
+from app.runs.events import Event, append_events, settle_run
+from app.runs.tail import run_key
+from app.worker.parts import EventBuffer
+from tenancy.database.engine import DatabaseUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.runs.states import RunState
+    from app.worker.outcome import Failure
+    from app.worker.parts import Part
+    from tenancy.database.crossing import ClaimedRun
+    from tenancy.database.signals import Announcer
+    from tenancy.database.tenant import TenantDatabase
+
+FLUSH_SECONDS = 0.05
+SLOWEST_FLUSH_SECONDS = 0.2
+MOST_PENDING = 1000
+"""Events a run may have emitted and not stored; past it, the graph waits."""
+RETRY_SECONDS = 5.0
+_BACKOFF = 4
+"""A flush that took t is followed by a pause of at least 4 t: at most a fifth of the time."""
+
+
+class EventWriter:
+    """Writes one run's events, under its fence, and its outcome."""
+
+    def __init__(  # noqa: PLR0913 - what a writer writes with
+        self,
+        database: TenantDatabase,
+        announcer: Announcer,
+        run: ClaimedRun,
+        next_seq: int,
+        modes: Sequence[str],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._database = database
+        self._announcer = announcer
+        self._run = run
+        self._next_seq = next_seq
+        self._buffer = EventBuffer(modes)
+        self._on_failure = on_failure
+        self._pending = asyncio.Event()
+        self._flushed = asyncio.Event()
+        self._stopping = False
+        self._hurry = asyncio.Event()
+        self._streaming = False
+        self._task = asyncio.create_task(self._flush_for_ever(), name=f"events {run.run_id}")
+
+    def emit(self, event: Event) -> None:
+        """Add a frozen event."""
+        self._buffer.add(event)
+        self._pending.set()
+
+    async def emit_part(self, part: Part) -> None:
+        """Add what the graph streamed; waits while too much is pending.
+
+        Deltas are merged, all else is frozen before anything is awaited.
+        """
+        self._buffer.add_part(part)
+        self._pending.set()
+        if part[1] == "messages" and not self._streaming:
+            self._streaming = True
+            self._hurry.set()
+        while len(self._buffer) > MOST_PENDING and not self._task.done():
+            self._flushed.clear()
+            await self._flushed.wait()
+
+    async def settle(self, state: RunState, failure: Failure | None = None) -> None:
+        """Store what is left together with the run's outcome.
+
+        Raises:
+            LeaseLost: the run is another worker's; nothing was written.
+            DatabaseUnavailable: Postgres stayed away longer than it is worth waiting.
+        """
+        await self.stop()
+        await _retrying()(
+            settle_run,
+            self._database,
+            self._run,
+            state,
+            self._next_seq,
+            self._buffer.take(),
+            error_code=failure.code if failure else None,
+            error_message=failure.message if failure else None,
+        )
+        self._announce()
+
+    async def stop(self) -> None:
+        """End the flushing task; a flush under way is finished first."""
+        self._stopping = True
+        self._pending.set()
+        self._hurry.set()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _flush_for_ever(self) -> None:
+        clock = asyncio.get_running_loop().time
+        try:
+            while True:
+                await self._pending.wait()
+                if self._stopping:
+                    return
+                self._pending.clear()
+                started = clock()
+                await self._flush()
+                await self._let_pile_up(clock() - started)
+        except Exception as error:  # noqa: BLE001 - told to the run, which ends itself
+            self._on_failure(error)
+        finally:
+            self._flushed.set()
+
+    async def _flush(self) -> None:
+        events = self._buffer.take()
+        if not events:
+            return
+        await _retrying()(append_events, self._database, self._run, self._next_seq, events)
+        self._next_seq += len(events)
+        self._flushed.set()
+        self._announce()
+
+    async def _let_pile_up(self, flush_seconds: float) -> None:
+        """Pause before the next flush, unless the run ends or begins to answer meanwhile."""
+        pause = min(max(FLUSH_SECONDS, _BACKOFF * flush_seconds), SLOWEST_FLUSH_SECONDS)
+        try:
+            async with asyncio.timeout(pause):
+                await self._hurry.wait()
+        except TimeoutError:
+            pass
+        if not self._stopping:
+            self._hurry.clear()
+
+    def _announce(self) -> None:
+        self._announcer.run_changed(run_key(self._run.user_id, self._run.run_id))
+
+
+def _retrying() -> AsyncRetrying:
+    """Try again while the database is away: storing the same events twice stores them once."""
+    return AsyncRetrying(
+        retry=retry_if_exception_type(DatabaseUnavailable),
+        stop=stop_after_delay(RETRY_SECONDS),
+        wait=wait_random_exponential(0.05, max=1),
+        reraise=True,
+    )

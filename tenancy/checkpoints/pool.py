@@ -1,0 +1,119 @@
+"""The psycopg connections that LangGraph's saver and store run on."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from tenancy.database.engine import (
+    SQLSTATE_LEASE_LOST,
+    SQLSTATE_NO_TENANT,
+    SQLSTATE_USER_UNAVAILABLE,
+    DatabaseUnavailable,
+    NoTenant,
+)
+from tenancy.errors import LeaseLost, UserUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from uuid import UUID
+
+    from tenancy.database.engine import DatabaseSettings
+    from tenancy.principal import UserId
+
+_BEGIN_READ = "SELECT tenant.begin_read(%s)"
+_BEGIN_WRITE = "SELECT tenant.begin_write(%s)"
+_HOLD_FENCE = "SELECT tenant.hold_fence(%s, %s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The claim under which a worker writes for a run."""
+
+    run_id: UUID
+    number: int
+
+
+class CheckpointPool:
+    """Connections under the service role, given out in tenant-bound transactions only."""
+
+    def __init__(self, settings: DatabaseSettings) -> None:
+        self._pool: AsyncConnectionPool[psycopg.AsyncConnection[DictRow]] = AsyncConnectionPool(
+            settings.dsn,
+            min_size=1,
+            max_size=settings.pool_size,
+            timeout=settings.acquire_timeout,
+            open=False,
+            kwargs={
+                "autocommit": True,
+                "row_factory": dict_row,
+                "prepare_threshold": 0 if settings.prepared_statements else None,
+                "connect_timeout": int(settings.connect_timeout),
+                "application_name": f"{settings.application_name} checkpoints",
+                "options": _options(settings),
+            },
+        )
+
+    async def open(self) -> None:
+        """Open the pool."""
+        await self._pool.open()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def transaction(
+        self, user_id: UserId, *, fence: Fence | None = None, write: bool = False
+    ) -> AsyncIterator[psycopg.AsyncCursor[DictRow]]:
+        """A transaction bound to a user; with a fence, its last statement before the commit
+        makes sure that the run is still the caller's.
+
+        Everything is pipelined: binding, statements, guard and commit cost one round trip
+        where nothing is read in between.
+
+        Raises:
+            LeaseLost: the fence has moved on; nothing was written.
+            UserUnavailable: the user is suspended, being erased, or gone.
+            DatabaseUnavailable: no connection could be had, or it broke.
+        """
+        try:
+            async with (
+                self._pool.connection() as connection,
+                connection.pipeline(),
+                connection.transaction(),
+                connection.cursor(binary=True, row_factory=dict_row) as cursor,
+            ):
+                await cursor.execute(_BEGIN_WRITE if write else _BEGIN_READ, (user_id,))
+                yield cursor
+                if fence is not None:
+                    await cursor.execute(_HOLD_FENCE, (fence.run_id, fence.number))
+        except (psycopg.Error, PoolTimeout) as error:
+            raise _translated(error) or error from error
+
+
+def _options(settings: DatabaseSettings) -> str:
+    idle = int(settings.idle_in_transaction_timeout * 1000)
+    statement = int(settings.statement_timeout * 1000)
+    return (
+        f"-c idle_in_transaction_session_timeout={idle} -c statement_timeout={statement} -c jit=off"
+    )
+
+
+def _translated(error: Exception) -> Exception | None:
+    known: dict[str, Any] = {
+        SQLSTATE_LEASE_LOST: LeaseLost,
+        SQLSTATE_USER_UNAVAILABLE: UserUnavailable,
+        SQLSTATE_NO_TENANT: NoTenant,
+    }
+    made = known.get(getattr(error, "sqlstate", None) or "")
+    if made is not None:
+        return made()  # type: ignore[no-any-return]
+    if isinstance(error, psycopg.OperationalError | PoolTimeout):
+        return DatabaseUnavailable()
+    return None

@@ -1,0 +1,116 @@
+"""A LangGraph store for one user: the user's id is the fixed first part of every namespace.
+
+There is one per run (or request): a shared one, whose user came from the context, leaked
+across users, since its background task merges different callers' operations. This one has no
+background task; each operation is its own tenant-bound transaction, under the run's fence
+where it writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    PutOp,
+    Result,
+    SearchOp,
+)
+from langgraph.store.postgres.aio import AsyncPostgresStore
+from langgraph.store.postgres.base import BasePostgresStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from langgraph.store.base import Op
+    from psycopg import AsyncCursor
+    from psycopg.rows import DictRow
+
+    from tenancy.checkpoints.pool import CheckpointPool, Fence
+    from tenancy.principal import UserId
+
+
+class TenantStore(BaseStore):
+    """One user's items. Namespaces are relative to the user: no other can be named."""
+
+    supports_ttl = True
+
+    def __init__(
+        self, pool: CheckpointPool, user_id: UserId, *, fence: Fence | None = None
+    ) -> None:
+        super().__init__()
+        self._scope = str(user_id)
+        self._rows = _StoreRows(pool, user_id, fence)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Run operations of this user, in one transaction."""
+        results = await self._rows.abatch([self._scoped(op) for op in ops])
+        return [self._relative(result) for result in results]
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:  # noqa: ARG002
+        """Not offered: graphs run on the event loop, where it would block every other run.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError("Use the store's async methods (aget, aput, asearch, …).")
+
+    def _scoped(self, op: Op) -> Op:
+        if isinstance(op, GetOp | PutOp):
+            return op._replace(namespace=(self._scope, *op.namespace))
+        if isinstance(op, SearchOp):
+            return op._replace(namespace_prefix=(self._scope, *op.namespace_prefix))
+        if isinstance(op, ListNamespacesOp):
+            return self._scoped_listing(op)
+        raise TypeError(f"unknown store operation {type(op).__name__}")
+
+    def _scoped_listing(self, op: ListNamespacesOp) -> ListNamespacesOp:
+        conditions = [
+            condition._replace(path=(self._scope, *condition.path))
+            if condition.match_type == "prefix"
+            else condition
+            for condition in op.match_conditions or ()
+        ]
+        conditions.append(MatchCondition("prefix", (self._scope,)))
+        depth = None if op.max_depth is None else op.max_depth + 1
+        return op._replace(match_conditions=tuple(conditions), max_depth=depth)
+
+    def _relative(self, result: Result) -> Result:
+        if isinstance(result, Item):
+            result.namespace = result.namespace[1:]
+        elif isinstance(result, list):
+            for index, entry in enumerate(result):
+                if isinstance(entry, tuple):
+                    cast("list[Any]", result)[index] = entry[1:]
+                else:
+                    entry.namespace = entry.namespace[1:]
+        return result
+
+
+class _StoreRows(AsyncPostgresStore):
+    """The library's SQL on tenant-bound transactions, without its batching task."""
+
+    def __init__(self, pool: CheckpointPool, user_id: UserId, fence: Fence | None) -> None:
+        # Not the library's __init__: it starts a background task and wants a connection.
+        BasePostgresStore.__init__(self)  # type: ignore[no-untyped-call]
+        self._task = None
+        self._deserializer = None
+        self.pipe = None
+        self.lock = asyncio.Lock()
+        self.index_config = None
+        self.embeddings = None
+        self.ttl_config = None
+        self._pool = pool
+        self._user_id = user_id
+        self._fence = fence
+
+    @asynccontextmanager
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:  # noqa: ARG002
+        async with self._pool.transaction(self._user_id, fence=self._fence, write=True) as cursor:
+            yield cursor
