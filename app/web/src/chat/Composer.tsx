@@ -1,6 +1,6 @@
-import { ActionIcon, Textarea, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, Textarea } from "@mantine/core";
 import { IconArrowUp } from "@tabler/icons-react";
-import { type KeyboardEvent, type SubmitEvent, useEffect, useId, useRef } from "react";
+import { type KeyboardEvent, type SubmitEvent, useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 
 import classes from "./Composer.module.css";
@@ -24,7 +24,6 @@ function isComposing(event: KeyboardEvent): boolean {
 /** Where a message is written. Enter sends, Shift+Enter starts a new line. */
 export function Composer({ userId, threadId, isBusy, onSend }: ComposerProps) {
   const { t } = useTranslation();
-  const hint = useId();
   const field = useRef<HTMLTextAreaElement>(null);
   const draft = useDraft(userId, threadId);
   const canSend = !isBusy && draft.trim() !== "";
@@ -56,14 +55,18 @@ export function Composer({ userId, threadId, isBusy, onSend }: ComposerProps) {
       <Textarea
         ref={field}
         className={classes.field}
-        classNames={{ input: classes.input ?? "" }}
+        classNames={{
+          wrapper: classes.wrapper ?? "",
+          input: classes.input ?? "",
+          description: classes.hint ?? "",
+        }}
         variant="unstyled"
         autosize
         minRows={1}
         maxRows={8}
         value={draft}
         aria-label={t("composer.label")}
-        aria-describedby={hint}
+        description={t("composer.hint")}
         placeholder={t("composer.placeholder")}
         enterKeyHint="send"
         onChange={(event) => {
@@ -71,7 +74,6 @@ export function Composer({ userId, threadId, isBusy, onSend }: ComposerProps) {
         }}
         onKeyDown={onKeyDown}
       />
-      <VisuallyHidden id={hint}>{t("composer.hint")}</VisuallyHidden>
       <ActionIcon
         type="submit"
         size={44}

@@ -95,7 +95,7 @@ export function Layout({ activeId, children }: LayoutProps) {
           title={<Brand />}
           size={320}
           lockScroll={false}
-          closeButtonProps={{ "aria-label": t("nav.close"), size: 44 }}
+          closeButtonProps={{ "aria-label": t("nav.close"), size: 44, iconSize: 20 }}
           classNames={{ content: classes.drawer ?? "", body: classes.drawerBody ?? "" }}
         >
           <Sidebar activeId={activeId} onOpen={drawer.close} />

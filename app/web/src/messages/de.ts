@@ -40,7 +40,6 @@ export const de: Catalogue = {
     thinking: "Der Assistent denkt nach …",
     answering: "Der Assistent antwortet.",
     answered: "Der Assistent hat geantwortet.",
-    queued: "Wartet auf einen freien Platz …",
     latest: "Zur neuesten Nachricht",
     missingTitle: "Diesen Chat gibt es nicht",
     missingText: "Er wurde vielleicht gelöscht, oder die Adresse stimmt nicht.",
@@ -64,7 +63,7 @@ export const de: Catalogue = {
     table: "Tabelle",
   },
   failure: {
-    title: "Diesmal keine Antwort",
+    title: "Die Antwort konnte nicht beendet werden",
     sendTitle: "Ihre Nachricht wurde nicht gesendet",
     retry: "Noch einmal versuchen",
     reference: "Kennung: {{id}}",

@@ -39,7 +39,6 @@ export const en = {
     thinking: "The assistant is thinking…",
     answering: "The assistant is answering.",
     answered: "The assistant has answered.",
-    queued: "Waiting for a free place…",
     latest: "Jump to the latest message",
     missingTitle: "This chat does not exist",
     missingText: "It may have been deleted, or the address is wrong.",
@@ -63,7 +62,7 @@ export const en = {
     table: "Table",
   },
   failure: {
-    title: "No answer this time",
+    title: "The answer could not be finished",
     sendTitle: "Your message was not sent",
     retry: "Try again",
     reference: "Reference: {{id}}",

@@ -1,6 +1,5 @@
 import { Menu, UnstyledButton, useMantineColorScheme, type MantineColorScheme } from "@mantine/core";
 import {
-  IconCheck,
   IconDeviceDesktop,
   IconLogout,
   IconMoon,
@@ -10,9 +9,9 @@ import {
 } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
 
+import { forgetDrafts } from "../chat/drafts";
 import { type Language, LANGUAGES } from "../messages/catalogue";
 import { chooseLanguage } from "../messages/i18n";
-import { forgetDrafts } from "../chat/drafts";
 import classes from "./AccountMenu.module.css";
 import { useMe } from "./useMe";
 
@@ -24,37 +23,43 @@ const SCHEMES: [MantineColorScheme, typeof IconSun][] = [
 
 function LanguageItems() {
   const { i18n } = useTranslation();
-  return Object.entries(LANGUAGES).map(([tag, name]) => (
-    <Menu.Item
-      key={tag}
-      lang={tag}
-      role="menuitemradio"
-      aria-checked={i18n.resolvedLanguage === tag}
-      rightSection={i18n.resolvedLanguage === tag && <IconCheck size={16} aria-hidden />}
-      onClick={() => void chooseLanguage(tag as Language)}
+  return (
+    <Menu.RadioGroup
+      value={i18n.resolvedLanguage ?? "en"}
+      onChange={(tag) => void chooseLanguage(tag as Language)}
     >
-      {name}
-    </Menu.Item>
-  ));
+      {Object.entries(LANGUAGES).map(([tag, name]) => (
+        <Menu.RadioItem key={tag} value={tag} lang={tag} closeMenuOnClick>
+          {name}
+        </Menu.RadioItem>
+      ))}
+    </Menu.RadioGroup>
+  );
 }
 
 function AppearanceItems() {
   const { t } = useTranslation();
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
-  return SCHEMES.map(([scheme, Icon]) => (
-    <Menu.Item
-      key={scheme}
-      role="menuitemradio"
-      aria-checked={colorScheme === scheme}
-      leftSection={<Icon size={16} aria-hidden />}
-      rightSection={colorScheme === scheme && <IconCheck size={16} aria-hidden />}
-      onClick={() => {
-        setColorScheme(scheme);
+  // Else Mantine writes a <style> element to hold transitions back, against the CSP.
+  const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
+  return (
+    <Menu.RadioGroup
+      value={colorScheme}
+      onChange={(scheme) => {
+        setColorScheme(scheme as MantineColorScheme);
       }}
     >
-      {t(`session.${scheme}`)}
-    </Menu.Item>
-  ));
+      {SCHEMES.map(([scheme, Icon]) => (
+        <Menu.RadioItem
+          key={scheme}
+          value={scheme}
+          rightSection={<Icon size={16} aria-hidden />}
+          closeMenuOnClick
+        >
+          {t(`session.${scheme}`)}
+        </Menu.RadioItem>
+      ))}
+    </Menu.RadioGroup>
+  );
 }
 
 /** Who is signed in, and what is theirs to set: language, appearance, the way out. */
@@ -64,7 +69,7 @@ export function AccountMenu() {
   if (!me) return null;
   const name = me.name ?? me.email ?? me.user_id;
   return (
-    <Menu position="top-start" width={260} shadow="md" keepMounted={false}>
+    <Menu position="top-start" width={260} shadow="md">
       <Menu.Target>
         <UnstyledButton className={classes.target} aria-label={t("session.menu")}>
           <IconUserCircle size={22} aria-hidden />

@@ -35,9 +35,11 @@ export function DeleteThread({ thread, onClose, onDeleted }: DeleteThreadProps) 
     <Modal
       opened={thread !== null}
       onClose={close}
-      title={t("remove.title")}
-      closeButtonProps={{ "aria-label": t("remove.cancel"), size: 44 }}
+      title={<Text fw={600}>{t("remove.title")}</Text>}
+      closeButtonProps={{ "aria-label": t("remove.cancel"), size: 44, iconSize: 20 }}
       lockScroll={false}
+      // The text would lose its title while the dialog fades.
+      transitionProps={{ duration: 0 }}
       centered
     >
       <Stack>
