@@ -33,6 +33,7 @@ async def start_guarded(
     cwd: Path | None = None,
     stdout: int | IO[bytes] = asyncio.subprocess.PIPE,
     stderr: int | IO[bytes] = asyncio.subprocess.STDOUT,
+    pass_fds: Sequence[int] = (),
 ) -> asyncio.subprocess.Process:
     """Start a command in its own session; it gets ``on_death`` when this process is gone.
 
@@ -53,6 +54,7 @@ async def start_guarded(
         stderr=stderr,
         env=env,
         cwd=cwd,
+        pass_fds=pass_fds,
         start_new_session=True,
     )
 

@@ -100,7 +100,8 @@ def _keep_search() -> None:
 
 
 def _run_and_watch(command: list[str], ending: int) -> int:
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603
+    # Descriptors that were passed to us are meant for the command.
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, close_fds=False)  # noqa: S603
 
     def forward(number: int, _frame: object) -> None:
         child.send_signal(number)

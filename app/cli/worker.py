@@ -1,0 +1,18 @@
+"""``stoa worker``: one worker process."""
+
+from __future__ import annotations
+
+from app.cli.turn import Turn, TurnSocket
+
+
+def command(turn_socket: TurnSocket = None) -> None:
+    """Execute runs. Any number may run beside each other."""
+    import uvloop
+
+    from app.settings import load_settings
+    from app.worker.process import run_worker
+
+    turn = Turn(turn_socket)
+    settings = load_settings()
+    turn.wait()
+    uvloop.run(run_worker(settings, turn.ready))
