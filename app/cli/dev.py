@@ -13,6 +13,7 @@ def command(
         int, typer.Option(help="Port of the address for the browser.", min=1, max=65535)
     ] = 8000,
     data: Annotated[Path, typer.Option(help="Folder that keeps the data.")] = Path(".stoa"),
+    *,
     reset: Annotated[
         bool, typer.Option("--reset", help="Delete the data of earlier starts first.")
     ] = False,

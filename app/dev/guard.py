@@ -20,6 +20,7 @@ import select
 import signal
 import subprocess
 import sys
+from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1
 PR_SET_KEEPCAPS = 8
@@ -32,19 +33,19 @@ CAP_DAC_OVERRIDE = 1
 POLL_SECONDS = 0.2
 
 
-def main() -> int:
+def main() -> NoReturn:
     """Give up root where asked, tie the command to its starter, and run it."""
     arguments = _arguments()
     if arguments.user:
         uid, gid = (int(part) for part in arguments.user.split(":"))
         _become(uid, gid, search=arguments.search)
     if arguments.watch or not sys.platform.startswith("linux"):
-        return _run_and_watch(arguments.command, arguments.signal)
+        sys.exit(_run_and_watch(arguments.command, arguments.signal))
     # After the change of user, which would clear it.
     _libc().prctl(PR_SET_PDEATHSIG, arguments.signal, 0, 0, 0)
     if os.getppid() != arguments.parent:
-        return 1  # The starter died before the kernel knew of our wish.
-    os.execv(arguments.command[0], arguments.command)
+        sys.exit(1)  # The starter died before the kernel knew of our wish.
+    os.execvp(arguments.command[0], arguments.command)  # noqa: S606 - to run it is our purpose
 
 
 def _arguments() -> argparse.Namespace:
@@ -121,4 +122,4 @@ def _run_and_watch(command: list[str], ending: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

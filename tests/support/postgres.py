@@ -76,7 +76,8 @@ async def postgres_server() -> AsyncIterator[PostgresServer]:
         finally:
             await server.drop_roles()
     elif os.environ.get("STOA_TEST_POSTGRES") == "container":
-        from testcontainers.postgres import PostgresContainer
+        # Asks for a Docker engine when it is imported.
+        from testcontainers.postgres import PostgresContainer  # noqa: PLC0415
 
         with PostgresContainer("postgres:18", driver=None) as container:
             yield PostgresServer(_plain(container.get_connection_url()))

@@ -14,6 +14,8 @@ from app.dev.postgres.credentials import LOGIN
 from app.dev.postgres.installation import MAJOR_VERSION, program
 
 DATABASE = "stoa"
+# Of postmaster.pid: the eighth.
+_STATUS_LINE = 7
 _RESET = "`stoa dev --reset` starts afresh and deletes the data in this folder."
 
 
@@ -38,7 +40,8 @@ def check_cluster(data: Path) -> bool:
     if version != MAJOR_VERSION:
         raise DevelopmentError(
             f"{data} was made by PostgreSQL {version or 'of an unknown version'};"
-            f" this is PostgreSQL {MAJOR_VERSION}. Dump it with its own version to keep it. {_RESET}"
+            f" this is PostgreSQL {MAJOR_VERSION}. To keep the data, dump it with its own version."
+            f" {_RESET}"
         )
     if os.geteuid() not in {0, owner}:
         raise DevelopmentError(
@@ -108,7 +111,8 @@ def _worst(output: str) -> str:
 
 async def wait_until_ready(data: Path, process: asyncio.subprocess.Process, pid: int) -> None:
     """Wait until the server has written that it takes connections, or is gone."""
-    while process.returncode is None and not _says_ready(data, pid):
+    # As pg_ctl does: the file is the only sign that needs no connection.
+    while process.returncode is None and not _says_ready(data, pid):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 
 
@@ -117,4 +121,4 @@ def _says_ready(data: Path, pid: int) -> bool:
         lines = (data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
     except OSError:
         return False
-    return len(lines) > 7 and lines[0] == str(pid) and lines[7].strip() == "ready"
+    return lines[:1] == [str(pid)] and [line.strip() for line in lines[_STATUS_LINE:]] == ["ready"]

@@ -95,9 +95,7 @@ class EmbeddedPostgres:
         if self._credentials != Credentials.load(path):
             self._credentials.save(path)
         if not exists:
-            await make_cluster(
-                self._data, credentials.owner, run_as, durable=not self._temporary
-            )
+            await make_cluster(self._data, credentials.owner, run_as, durable=not self._temporary)
 
     async def start(self) -> None:
         """Start the server and wait until it takes connections.

@@ -33,7 +33,9 @@ class Database:
             address = self._postgres.dsn()
             await self._postgres.start()
             if self._postgres.dsn() != address:
-                raise DevelopmentError("PostgreSQL's port was taken while it was down. Start again.")
+                raise DevelopmentError(
+                    "PostgreSQL's port was taken while it was down. Start `stoa dev` again."
+                )
             backoff.born()
 
     async def stop(self) -> None:
