@@ -121,6 +121,10 @@ class Settings(BaseSettings):
 
     max_running_per_user: int = Field(4, ge=1, description="Runs of one person in flight at once.")
     max_streams_per_user: int = Field(32, ge=1, description="Streams one person may hold open.")
+    max_body_bytes: int = Field(8 * 1024 * 1024, ge=1024, description="Largest body of a request.")
+    max_message_bytes: int = Field(
+        1024 * 1024, ge=1, description="Longest text of one message from a person."
+    )
     worker_concurrency: int = Field(64, ge=1, description="Runs in flight per worker.")
     lease_seconds: float = Field(30, gt=0, description="How long a worker owns runs unrenewed.")
     heartbeat_seconds: float = Field(10, gt=0, description="How often a worker renews its lease.")

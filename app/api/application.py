@@ -1,0 +1,65 @@
+"""The HTTP application: routes, layers, error handlers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
+from app.api import run_routes, state_routes, system_routes, thread_routes
+from app.api.boundary import RequestBoundary
+from app.api.errors import install_error_handlers
+from app.api.openapi import describe
+from app.api.origin import OriginGuard
+from app.api.system_routes import VERSION
+from app.api.web_client import add_web_client
+
+if TYPE_CHECKING:
+    from app.api.services import Services
+
+_READABLE_HEADERS = (
+    "Content-Location",
+    "Location",
+    "X-Pagination-Total",
+    "X-Pagination-Next",
+    "X-Request-Id",
+)
+
+
+def create_app(services: Services) -> FastAPI:
+    """Make the application around started services."""
+    app = FastAPI(
+        title="Stoa",
+        summary="A hosted, multi-tenant agent service. Speaks LangGraph Platform's API.",
+        version=VERSION,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        middleware=_layers(services.settings.cors_origins),
+    )
+    app.state.services = services
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
+    install_error_handlers(app)
+    for module in (system_routes, thread_routes, state_routes, run_routes):
+        app.include_router(module.router)
+    add_web_client(app)
+    return app
+
+
+def _layers(cors_origins: tuple[str, ...]) -> list[Middleware]:
+    layers = [Middleware(RequestBoundary)]
+    if cors_origins:
+        layers.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=cors_origins,
+                allow_credentials=True,
+                allow_methods=["GET", "POST", "PATCH", "DELETE"],
+                allow_headers=["*"],
+                expose_headers=_READABLE_HEADERS,
+            )
+        )
+    layers.append(Middleware(OriginGuard, allowed=cors_origins))
+    return layers

@@ -1,0 +1,111 @@
+"""The one table from error to status, and the handlers that use it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from app.api.problems import problem_response
+from app.api.refusals import (
+    BodyTooLarge,
+    ForeignOrigin,
+    InvalidFields,
+    MalformedRequest,
+    UnsupportedMediaType,
+)
+from tenancy import errors as domain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fastapi import FastAPI
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+STATUSES: dict[type[domain.StoaError], int] = {
+    MalformedRequest: 400,
+    domain.AmbiguousIdentity: 400,
+    domain.IdentityRejected: 401,
+    ForeignOrigin: 403,
+    domain.UserUnavailable: 403,
+    domain.NotFound: 404,
+    domain.Conflict: 409,
+    BodyTooLarge: 413,
+    UnsupportedMediaType: 415,
+    domain.InvalidInput: 422,
+    domain.TooManyStreams: 429,
+    domain.ServiceUnavailable: 503,
+    domain.IdentityUnavailable: 503,
+}
+"""An error has the status of its nearest class in here; one without any is a fault of ours."""
+
+_HEADERS: dict[int, dict[str, str]] = {
+    401: {"WWW-Authenticate": "Bearer"},
+    429: {"Retry-After": "5"},
+    503: {"Retry-After": "5"},
+}
+
+
+def status_of(error: domain.StoaError) -> int | None:
+    """The status of an error, by its nearest class in the table."""
+    return next((STATUSES[cls] for cls in type(error).__mro__ if cls in STATUSES), None)
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Answer every expected error with a problem document; others reach the request boundary."""
+    app.add_exception_handler(domain.StoaError, _domain_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_error)
+
+
+def field_errors(errors: Sequence[dict[str, object]], *, prefix: tuple[str, ...] = ()) -> list[
+    dict[str, object]
+]:
+    """What a validator found, without the values it found."""
+    return [
+        {"loc": [*prefix, *_parts(error["loc"])], "msg": str(error["msg"])} for error in errors
+    ]
+
+
+def _parts(loc: object) -> list[str | int]:
+    parts = loc if isinstance(loc, tuple | list) else (loc,)
+    return [part if isinstance(part, int) else str(part) for part in parts]
+
+
+async def _domain_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, domain.StoaError):
+        raise error
+    status = status_of(error)
+    if status is None:
+        raise error
+    return problem_response(
+        request.scope,
+        status,
+        error.code,
+        str(error),
+        errors=error.errors if isinstance(error, InvalidFields) else None,
+        headers=_HEADERS.get(status),
+    )
+
+
+async def _invalid_request(request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    return await _domain_error(request, InvalidFields(field_errors(error.errors())))
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """The router's own refusals: no such path, no such method."""
+    if not isinstance(error, HTTPException):
+        raise error
+    status = HTTPStatus(error.status_code)
+    return problem_response(
+        request.scope,
+        status,
+        status.name.lower(),
+        f"{status.description or status.phrase}.".replace("..", "."),
+        headers=error.headers,
+    )

@@ -1,0 +1,111 @@
+"""Reading what a client sends: bounded while it arrives, strict about what it is."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+from starlette.requests import ClientDisconnect
+
+from app.api.dependencies import PrincipalDep, ServicesDep
+from app.api.errors import field_errors
+from app.api.refusals import BodyTooLarge, InvalidFields, MalformedRequest, UnsupportedMediaType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_LEVELS = 100
+_INLINE_BYTES = 64 * 1024
+"""Larger bodies are examined in a thread, so that nobody's stream waits for it."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def json_body(model: type[Model]) -> Callable[..., Awaitable[Model]]:
+    """A dependency that reads the body as one model, once it is known who is asking."""
+
+    async def read(request: Request, services: ServicesDep, _principal: PrincipalDep) -> Model:
+        raw = await _read_bounded(request, services.settings.max_body_bytes)
+        if len(raw) <= _INLINE_BYTES:
+            return parse_body(raw, model)
+        return await asyncio.to_thread(parse_body, raw, model)
+
+    return read
+
+
+def parse_body(raw: bytes, model: type[Model]) -> Model:
+    """Parse and validate a body; an empty one stands for an object without fields.
+
+    Raises:
+        MalformedRequest: it is not JSON, or too deep.
+        InvalidFields: it is, but not what the model takes.
+    """
+    try:
+        value = from_json(raw, allow_inf_nan=False) if raw else {}
+    except ValueError:
+        raise MalformedRequest("The body is not valid JSON.") from None
+    _check_values(value)
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        raise InvalidFields(
+            field_errors([dict(each) for each in found], prefix=("body",))
+        ) from None
+
+
+async def _read_bounded(request: Request, most: int) -> bytes:
+    """Read a body, and stop as soon as it is known to be too large."""
+    if _declared_length(request) > most:
+        raise BodyTooLarge
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise BodyTooLarge
+            parts.append(part)
+    except ClientDisconnect:
+        raise MalformedRequest("The body ended early.") from None
+    if size and not _is_json(request):
+        raise UnsupportedMediaType
+    return b"".join(parts)
+
+
+def _declared_length(request: Request) -> int:
+    declared = request.headers.get("content-length", "")
+    return int(declared) if declared.isdecimal() and len(declared) < 20 else 0
+
+
+def _is_json(request: Request) -> bool:
+    media_type = request.headers.get("content-type", "").partition(";")[0]
+    return media_type.strip().lower() == "application/json"
+
+
+def _check_values(value: object) -> None:
+    """Refuse what PostgreSQL or JSON cannot hold, and what is deeper than anything we mean."""
+    level: list[Any] = [value]
+    for _ in range(MOST_LEVELS + 1):
+        level = [child for each in level for child in _children(each)]
+        if not level:
+            return
+    raise MalformedRequest(f"The body is nested deeper than {MOST_LEVELS} levels.")
+
+
+def _children(value: Any) -> Iterator[Any]:  # noqa: ANN401 - JSON of any kind
+    if isinstance(value, str):
+        if "\0" in value:
+            raise InvalidFields([{"loc": ["body"], "msg": "Text must not contain NUL."}])
+    elif isinstance(value, dict):
+        yield from value
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise InvalidFields([{"loc": ["body"], "msg": "Numbers must be finite."}])

@@ -1,0 +1,78 @@
+"""The OpenAPI document: bodies that we read ourselves, and every status a route can answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from app.api.problems import MEDIA_TYPE, Problem
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from pydantic import BaseModel
+
+_REF = "#/components/schemas/{model}"
+_REASONS = {
+    400: "The request cannot be understood, or carries more than one identity.",
+    401: "No valid identity.",
+    403: "A page of another origin asks, or the account cannot be used.",
+    404: "There is no such thing for this user.",
+    409: "The present state contradicts.",
+    413: "The body is too large.",
+    415: "The body is not declared as JSON.",
+    422: "A field cannot be accepted.",
+    429: "The user has too many streams open.",
+    500: "An unexpected error; the request id finds its record.",
+    503: "Something that is needed cannot be reached now.",
+}
+_ALWAYS = (400, 401, 403, 422, 500, 503)
+
+_body_models: dict[str, type[BaseModel]] = {Problem.__name__: Problem}
+
+
+def body_of(model: type[BaseModel], example: dict[str, Any]) -> dict[str, Any]:
+    """Document a JSON body that a dependency reads (for ``openapi_extra``)."""
+    _body_models[model.__name__] = model
+    schema = {"$ref": _REF.format(model=model.__name__)}
+    content = {"application/json": {"schema": schema, "example": example}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Document the problem documents of a route: those of every route, and these."""
+    return {status: _problem(status) for status in sorted({*_ALWAYS, *statuses})}
+
+
+def public_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Document the problem documents of a route that asks for no identity."""
+    return {status: _problem(status) for status in sorted({500, *statuses})}
+
+
+def _problem(status: int) -> dict[str, Any]:
+    schema = {"$ref": _REF.format(model=Problem.__name__)}
+    return {"description": _REASONS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """Build the document once."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, summary=app.summary, routes=app.routes
+        )
+        _, definitions = models_json_schema(
+            [(model, "validation") for model in _body_models.values()],
+            ref_template=_REF,
+        )
+        components = document.setdefault("components", {})
+        components.setdefault("schemas", {}).update(definitions.get("$defs", {}))
+        components["securitySchemes"] = {
+            "assertion": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "The gateway's signed assertion.",
+            }
+        }
+        app.openapi_schema = document
+    return app.openapi_schema

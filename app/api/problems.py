@@ -1,0 +1,72 @@
+"""Problem documents (RFC 9457): what every refusal looks like."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from app.api.context import context_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, MutableMapping
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class FieldError(BaseModel):
+    """Which part of the request cannot be accepted, and why."""
+
+    loc: list[str | int]
+    msg: str
+
+
+class Problem(BaseModel):
+    """Why a request was refused, for a person (`detail`) and for a program (`code`)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "type": "about:blank",
+                "title": "Not Found",
+                "status": 404,
+                "detail": "There is no such thread.",
+                "code": "thread_not_found",
+                "request_id": "0af7651916cd43dd8448eb211c80319c",
+            }
+        }
+    )
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str = Field(description="Stable; says what happened to a program.")
+    request_id: str = Field(description="Also in the header `X-Request-Id`, and in our logs.")
+    errors: list[FieldError] | None = Field(None, description="Only with status 422.")
+
+
+def problem_response(  # noqa: PLR0913 - the parts of a problem document
+    scope: MutableMapping[str, Any],
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    errors: list[dict[str, object]] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Make the response to a refused request."""
+    document: dict[str, object] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "request_id": context_of(scope).request_id,
+    }
+    if errors is not None:
+        document["errors"] = errors
+    return Response(orjson.dumps(document), status, dict(headers or {}), MEDIA_TYPE)

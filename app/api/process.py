@@ -1,0 +1,94 @@
+"""The web process: from settings to a served socket, and back to nothing."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import structlog
+import uvicorn
+
+from app.api.application import create_app
+from app.api.services import open_services, service_database
+from app.settings import Settings, SettingsError
+from tenancy.database.roles import assert_role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.api.streams import OpenStreams
+
+log = structlog.get_logger(__name__)
+
+SHUTDOWN_SECONDS = 10
+"""How long requests under way may take to finish. Streams end at once."""
+
+
+async def serve_web(
+    settings: Settings, host: str, port: int, ready: Callable[[int], None] | None = None
+) -> None:
+    """Serve the API and the client until SIGTERM or SIGINT.
+
+    Run it on uvloop. ``ready`` is called with the port (which is chosen for 0) once connections
+    are taken.
+
+    Raises:
+        SettingsError: a setting is missing, or the address cannot be had.
+        WrongRole: the database role may do too much, or too little.
+        WrongRevision: the database is not migrated to this version.
+        DatabaseUnavailable: Postgres cannot be reached.
+    """
+    await assert_role(service_database(settings), reads_content=True)
+    with _bind(host, port) as listening:
+        async with open_services(settings) as services:
+            server = WebServer(
+                uvicorn.Config(
+                    create_app(services),
+                    http="httptools",
+                    ws="none",
+                    lifespan="off",
+                    proxy_headers=False,
+                    server_header=False,
+                    access_log=False,
+                    log_config=None,
+                    timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+                ),
+                services.streams,
+                ready,
+            )
+            await server.serve(sockets=[listening])
+
+
+class WebServer(uvicorn.Server):
+    """A server that ends open streams when it shuts down, so that clients go on elsewhere."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        streams: OpenStreams,
+        ready: Callable[[int], None] | None = None,
+    ) -> None:
+        super().__init__(config)
+        self._streams = streams
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections, and say so."""
+        await super().startup(sockets)
+        (port,) = {each.getsockname()[1] for each in sockets or ()}
+        log.info("serving", port=port)
+        if self._ready is not None:
+            self._ready(port)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop taking connections, end streams, let requests finish."""
+        self._streams.close()
+        await super().shutdown(sockets)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise SettingsError(f"Cannot listen on {host}:{port}: {error.strerror}") from error

@@ -1,0 +1,103 @@
+"""From what a client sent to a run that can be accepted. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.agent.graphs import AGENT
+from app.runs import input_rules
+from app.runs.runs import RunRequest
+from tenancy.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from app.agent.graphs import Assistant
+    from app.api.run_schemas import RunCreate
+    from app.settings import Settings
+
+_NOT_PASSED_ON = ("thread_id", "checkpoint_id", "checkpoint_ns")
+"""The route's thread wins over a body's; the others are empty here."""
+
+
+def to_run_request(body: RunCreate, assistant: Assistant, settings: Settings) -> RunRequest:
+    """Check a run's parts against each other and the operator's limits.
+
+    Raises:
+        InvalidInput: one of them cannot be accepted.
+    """
+    checkpoint_id = _checkpoint_id(body)
+    _check_input(body, assistant, checkpoint_id, settings.max_message_bytes)
+    context = body.context
+    if context is not None:
+        input_rules.check_scope(context, "context")
+        input_rules.check_no_constructors(context)
+    return RunRequest(
+        input=body.input,
+        config=_config(body, settings.recursion_limit),
+        context=context,
+        stream_modes=body.stream_modes,
+        stream_subgraphs=bool(body.stream_subgraphs),
+        checkpoint_id=checkpoint_id,
+    )
+
+
+def run_metadata(body: RunCreate) -> dict[str, Any]:
+    """A run's metadata: that of its configuration, then its own.
+
+    Raises:
+        InvalidInput: it has keys that are not a client's.
+    """
+    in_config = (body.config.metadata if body.config else None) or {}
+    input_rules.check_metadata(in_config, "config.metadata")
+    input_rules.check_metadata(body.metadata or {}, "metadata")
+    merged = {**in_config, **(body.metadata or {})}
+    input_rules.check_no_constructors(merged)
+    return merged
+
+
+def _checkpoint_id(body: RunCreate) -> str | None:
+    named = body.checkpoint
+    if named is not None and (named.checkpoint_ns or named.checkpoint_map):
+        raise InvalidInput("A run starts from a checkpoint of the thread itself, not a subgraph's.")
+    given = (named.checkpoint_id if named else None, body.checkpoint_id)
+    chosen = {str(each) for each in given if each is not None}
+    if len(chosen) > 1:
+        raise InvalidInput("`checkpoint` and `checkpoint_id` name two different checkpoints.")
+    return next(iter(chosen), None)
+
+
+def _check_input(
+    body: RunCreate, assistant: Assistant, checkpoint_id: str | None, most_bytes: int
+) -> None:
+    if body.input is None:
+        if checkpoint_id is None:
+            raise InvalidInput("Send an `input`, or a `checkpoint` to go on from.")
+        return
+    input_rules.check_no_constructors(body.input)
+    if assistant.graph_id == AGENT:
+        input_rules.check_agent_input(body.input)
+    input_rules.check_messages(body.input, most_bytes=most_bytes)
+
+
+def _config(body: RunCreate, most_steps: int) -> dict[str, Any]:
+    given = body.config
+    if given is None:
+        return {}
+    config: dict[str, Any] = {}
+    if given.tags:
+        config["tags"] = given.tags
+    if given.recursion_limit is not None:
+        if given.recursion_limit > most_steps:
+            raise InvalidInput(f"`config.recursion_limit` is at most {most_steps}.")
+        config["recursion_limit"] = given.recursion_limit
+    if given.configurable:
+        config["configurable"] = _configurable(given.configurable)
+    return config
+
+
+def _configurable(given: dict[str, Any]) -> dict[str, Any]:
+    if given.get("checkpoint_id") or given.get("checkpoint_ns"):
+        raise InvalidInput("Name the checkpoint in `checkpoint`, not in `config.configurable`.")
+    kept = {key: value for key, value in given.items() if key not in _NOT_PASSED_ON}
+    input_rules.check_scope(kept, "config.configurable")
+    input_rules.check_no_constructors(kept)
+    return kept

@@ -1,0 +1,175 @@
+"""Runs: accept, wait, list, read, join."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Query
+from starlette.responses import Response
+
+from app.api import sse
+from app.api.accepting import accept_run
+from app.api.answers import json_answer
+from app.api.dependencies import OpenStreamDep, PrincipalDep, ServicesDep
+from app.api.following import run_location, stream_run, wait_for_run
+from app.api.json_body import json_body
+from app.api.openapi import body_of, problems
+from app.api.run_schemas import JoinQuery, RunCreate, RunListQuery, RunView, StreamQuery
+from app.api.run_views import run_json
+from app.runs import runs
+from app.runs.states import states_of
+
+router = APIRouter(tags=["runs"])
+
+_EXAMPLE = {
+    "assistant_id": "agent",
+    "input": {"messages": [{"type": "human", "content": "Hello"}]},
+    "stream_mode": ["values", "messages-tuple"],
+}
+_EVENTS = {
+    200: {
+        "description": "The run's events, from the first to its end.",
+        "content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}},
+    }
+}
+_VALUES = {
+    200: {
+        "description": "The run's final values; or `__error__` with a code and a message.",
+        "content": {"application/json": {"schema": {}}},
+    }
+}
+RunBody = Annotated[RunCreate, Depends(json_body(RunCreate))]
+
+
+@router.post(
+    "/threads/{thread_id}/runs",
+    operation_id="create_run",
+    response_model=RunView,
+    responses=problems(404, 409, 413, 415),
+    openapi_extra=body_of(RunCreate, _EXAMPLE),
+)
+async def create_run(
+    thread_id: UUID, principal: PrincipalDep, services: ServicesDep, body: RunBody
+) -> Response:
+    """Accept a run: it is stored, and a worker will execute it."""
+    run = await accept_run(services, principal, thread_id, body)
+    return json_answer(run_json(run), headers={"Content-Location": run_location(run)})
+
+
+@router.post(
+    "/threads/{thread_id}/runs/stream",
+    operation_id="stream_run",
+    response_class=Response,
+    responses={**_EVENTS, **problems(404, 409, 413, 415, 429)},
+    openapi_extra=body_of(RunCreate, _EXAMPLE),
+)
+async def create_and_stream_run(
+    thread_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    _slot: OpenStreamDep,
+    body: RunBody,
+) -> Response:
+    """Accept a run and stream its events."""
+    run = await accept_run(services, principal, thread_id, body)
+    return stream_run(services, principal, run)
+
+
+@router.post(
+    "/threads/{thread_id}/runs/wait",
+    operation_id="wait_for_new_run",
+    response_class=Response,
+    responses={**_VALUES, **problems(404, 409, 413, 415, 429)},
+    openapi_extra=body_of(RunCreate, _EXAMPLE),
+)
+async def create_and_wait_for_run(
+    thread_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    _slot: OpenStreamDep,
+    body: RunBody,
+) -> Response:
+    """Accept a run and answer with its final values."""
+    run = await accept_run(services, principal, thread_id, body)
+    return wait_for_run(services, principal, run)
+
+
+@router.get(
+    "/threads/{thread_id}/runs",
+    operation_id="list_runs",
+    response_model=list[RunView],
+    responses=problems(404),
+)
+async def list_runs(
+    thread_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    query: Annotated[RunListQuery, Query()],
+) -> Response:
+    """List a thread's runs, newest first."""
+    states = states_of(query.status) if query.status else None
+    async with services.database.reading(principal) as tx:
+        page = await runs.list_runs(
+            tx, thread_id, states=states, limit=query.limit, offset=query.offset
+        )
+    return json_answer([run_json(run, query.select) for run in page])
+
+
+@router.get(
+    "/threads/{thread_id}/runs/{run_id}",
+    operation_id="get_run",
+    response_model=RunView,
+    responses=problems(404),
+)
+async def get_run(
+    thread_id: UUID, run_id: UUID, principal: PrincipalDep, services: ServicesDep
+) -> Response:
+    """Return a run."""
+    async with services.database.reading(principal) as tx:
+        run = await runs.get_run(tx, thread_id, run_id)
+    return json_answer(run_json(run))
+
+
+@router.get(
+    "/threads/{thread_id}/runs/{run_id}/join",
+    operation_id="join_run",
+    response_class=Response,
+    responses={**_VALUES, **problems(404, 429)},
+)
+async def join_run(  # noqa: PLR0913 - what the framework hands in
+    thread_id: UUID,
+    run_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    _slot: OpenStreamDep,
+    _query: Annotated[JoinQuery, Query()],
+) -> Response:
+    """Wait for a run and answer with its final values."""
+    async with services.database.reading(principal) as tx:
+        run = await runs.get_run(tx, thread_id, run_id)
+    return wait_for_run(services, principal, run)
+
+
+@router.get(
+    "/threads/{thread_id}/runs/{run_id}/stream",
+    operation_id="join_run_stream",
+    response_class=Response,
+    responses={**_EVENTS, **problems(404, 429)},
+)
+async def join_run_stream(  # noqa: PLR0913 - what the framework hands in
+    thread_id: UUID,
+    run_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    _slot: OpenStreamDep,
+    query: Annotated[StreamQuery, Query()],
+    last_event_id: Annotated[
+        str | None, Header(description="Read after this event; `-1` or nothing: from the start.")
+    ] = None,
+) -> Response:
+    """Stream a run's events: those stored, and those to come until its end."""
+    after = sse.parse_last_event_id(last_event_id)
+    async with services.database.reading(principal) as tx:
+        run = await runs.get_run(tx, thread_id, run_id)
+    return stream_run(services, principal, run, after=after, modes=query.stream_mode)

@@ -1,0 +1,142 @@
+"""What clients send and get about runs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, Field, field_validator
+
+from app.api.schemas import Metadata, QueryModel, StrictModel, Unavailable, Uuid
+from app.api.thread_schemas import CheckpointRef
+from app.runs.runs import StreamMode
+
+RunStatus = Literal["pending", "running", "error", "success", "timeout", "interrupted"]
+RunField = Literal[
+    "run_id",
+    "thread_id",
+    "assistant_id",
+    "graph_id",
+    "created_at",
+    "updated_at",
+    "status",
+    "state",
+    "attempt",
+    "metadata",
+    "kwargs",
+    "multitask_strategy",
+    "error",
+]
+StreamModes = Annotated[list[StreamMode], Field(max_length=20)]
+
+
+class RunConfig(StrictModel):
+    """LangGraph's configuration of a run, as far as a client may choose it."""
+
+    tags: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=50)] | None = None
+    recursion_limit: int | None = Field(None, ge=1)
+    configurable: dict[str, Any] | None = None
+    metadata: Metadata | None = None
+
+
+class RunCreate(StrictModel):
+    """A run to be accepted. Fields without a description are LangGraph's."""
+
+    assistant_id: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="A graph's name or an assistant's id."
+    )
+    input: dict[str, Any] | None = None
+    config: RunConfig | None = None
+    context: dict[str, Any] | None = None
+    metadata: Metadata | None = None
+    stream_mode: StreamMode | StreamModes | None = Field(
+        None, description="`values` if absent or empty."
+    )
+    stream_subgraphs: bool | None = None
+    stream_resumable: bool | None = Field(None, description="Every stream is.")
+    checkpoint: CheckpointRef | None = None
+    checkpoint_id: Uuid | None = None
+    if_not_exists: Literal["create", "reject"] | None = None
+    on_disconnect: Literal["continue"] | None = None
+    multitask_strategy: Literal["enqueue"] | None = None
+    durability: Literal["sync", "async"] | None = Field(
+        None, description="Both mean: stored before the next step."
+    )
+    checkpoint_during: bool | None = None
+    command: Unavailable = None
+    interrupt_before: Unavailable = None
+    interrupt_after: Unavailable = None
+    webhook: Unavailable = None
+    after_seconds: Unavailable = None
+    feedback_keys: Unavailable = None
+    on_completion: Unavailable = None
+    strict_resume: Unavailable = None
+    langsmith_tracer: Unavailable = None
+
+    @field_validator("checkpoint_during")
+    @classmethod
+    def _keeps_checkpoints(cls, value: bool | None) -> bool | None:
+        if value is False:
+            raise ValueError("Checkpoints are always kept during a run.")
+        return value
+
+    @property
+    def stream_modes(self) -> tuple[StreamMode, ...]:
+        """The modes that were asked for, each once."""
+        if isinstance(self.stream_mode, str):
+            return (self.stream_mode,)
+        return tuple(dict.fromkeys(self.stream_mode or ())) or ("values",)
+
+
+def _listed(value: object) -> object:
+    """An absent parameter may arrive as an empty one."""
+    if isinstance(value, list):
+        return [each for each in value if each != ""] or None
+    return value
+
+
+class RunListQuery(QueryModel):
+    """Which of a thread's runs to list."""
+
+    limit: Annotated[int, Field(ge=1, le=1000)] = 10
+    offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    status: RunStatus | None = None
+    select: Annotated[list[RunField], Field(max_length=20)] | None = None
+
+
+class JoinQuery(QueryModel):
+    """How to wait for a run."""
+
+    cancel_on_disconnect: Literal["0", "false", "False", ""] = "false"
+
+
+class StreamQuery(JoinQuery):
+    """What of a run's stream to read; everything if nothing is named."""
+
+    stream_mode: Annotated[StreamModes | None, BeforeValidator(_listed)] = None
+
+
+class RunErrorView(BaseModel):
+    """Why a run failed."""
+
+    code: str
+    message: str
+
+
+class RunView(BaseModel):
+    """One execution of a graph on a thread. With `select`, only what was asked for."""
+
+    run_id: UUID | None = None
+    thread_id: UUID | None = None
+    assistant_id: UUID | None = None
+    graph_id: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    status: RunStatus | None = Field(None, description="LangGraph's word.")
+    state: str | None = Field(None, description="Stoa's, which says more.")
+    attempt: int | None = None
+    metadata: dict[str, Any] | None = None
+    kwargs: dict[str, Any] | None = None
+    multitask_strategy: str | None = None
+    error: RunErrorView | None = None

@@ -1,0 +1,57 @@
+"""The stream's wire form: server-sent events."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import orjson
+
+from app.api.refusals import MalformedRequest
+from app.runs.states import wire_status
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from app.runs.events import StoredEvent
+    from app.runs.tail import RunEnd
+
+MEDIA_TYPE = "text/event-stream"
+HEARTBEAT = b": heartbeat\n\n"
+
+_ALWAYS = frozenset({"metadata", "error"})
+_EVENT_ID = re.compile(r"-1|0|[1-9][0-9]{0,8}")
+
+
+def event_frame(event: StoredEvent) -> bytes:
+    """A stored event as one frame; its data is one line already."""
+    return b"event: %b\ndata: %b\nid: %d\n\n" % (event.event.encode(), event.data, event.seq)
+
+
+def end_frame(end: RunEnd) -> bytes:
+    """The end of a run's stream. It has no id: it is not in the log."""
+    data = {"run_id": str(end.run_id), "status": wire_status(end.state)}
+    return b"event: end\ndata: %b\n\n" % orjson.dumps(data)
+
+
+def is_wanted(event: str, modes: Collection[str] | None) -> bool:
+    """Say whether an event belongs to one of the modes; without modes, all do."""
+    name = event.partition("|")[0]
+    if modes is None or name in _ALWAYS:
+        return True
+    if name == "messages":
+        return "messages-tuple" in modes
+    return name.partition("/")[0] in modes
+
+
+def parse_last_event_id(value: str | None) -> int:
+    """The position after which to read; ``-1`` and nothing mean from the beginning.
+
+    Raises:
+        MalformedRequest: it is not an id that a stream of ours has.
+    """
+    if value is None or value == "":
+        return 0
+    if not _EVENT_ID.fullmatch(value):
+        raise MalformedRequest("Last-Event-ID is not an id of this stream.")
+    return max(int(value), 0)

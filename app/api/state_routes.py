@@ -1,0 +1,115 @@
+"""A thread's state and its history."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from app.api.answers import json_answer
+from app.api.dependencies import PrincipalDep, ServicesDep
+from app.api.json_body import json_body
+from app.api.openapi import body_of, problems
+from app.api.thread_schemas import (
+    CheckpointRef,
+    HistorySearch,
+    StateAtCheckpoint,
+    StateQuery,
+    StateView,
+)
+from app.api.thread_views import selected
+
+router = APIRouter(tags=["states"])
+
+_EXAMPLE_CHECKPOINT = {"checkpoint_id": "1f0c8a52-0000-6000-8000-000000000000"}
+
+
+@router.get(
+    "/threads/{thread_id}/state",
+    operation_id="get_thread_state",
+    response_model=StateView,
+    responses=problems(404),
+)
+async def get_state(
+    thread_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    query: Annotated[StateQuery, Query()],
+) -> Response:
+    """Return a thread's newest state."""
+    state = await services.history.state(principal, thread_id, subgraphs=query.subgraphs)
+    return json_answer(selected(state, query.select))
+
+
+@router.get(
+    "/threads/{thread_id}/state/{checkpoint_id}",
+    operation_id="get_thread_state_at_checkpoint",
+    response_model=StateView,
+    responses=problems(404),
+)
+async def get_state_at(
+    thread_id: UUID,
+    checkpoint_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    query: Annotated[StateQuery, Query()],
+) -> Response:
+    """Return a thread's state at one checkpoint."""
+    state = await services.history.state(
+        principal, thread_id, str(checkpoint_id), subgraphs=query.subgraphs
+    )
+    return json_answer(selected(state, query.select))
+
+
+@router.post(
+    "/threads/{thread_id}/state/checkpoint",
+    operation_id="read_thread_state_at_checkpoint",
+    response_model=StateView,
+    responses=problems(404, 413, 415),
+    openapi_extra=body_of(StateAtCheckpoint, {"checkpoint": _EXAMPLE_CHECKPOINT}),
+)
+async def read_state_at(
+    thread_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    body: Annotated[StateAtCheckpoint, Depends(json_body(StateAtCheckpoint))],
+) -> Response:
+    """Return a thread's state at one checkpoint, which may be a subgraph's."""
+    checkpoint = body.checkpoint
+    state = await services.history.state(
+        principal,
+        thread_id,
+        checkpoint.id_text,
+        checkpoint_ns=checkpoint.checkpoint_ns or "",
+        subgraphs=bool(body.subgraphs),
+    )
+    return json_answer(selected(state, body.select))
+
+
+@router.post(
+    "/threads/{thread_id}/history",
+    operation_id="get_thread_history",
+    response_model=list[StateView],
+    responses=problems(404, 413, 415),
+    openapi_extra=body_of(HistorySearch, {"limit": 10}),
+)
+async def get_history(
+    thread_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    body: Annotated[HistorySearch, Depends(json_body(HistorySearch))],
+) -> Response:
+    """List a thread's states, newest first."""
+    checkpoint = body.checkpoint or CheckpointRef()
+    states = await services.history.history(
+        principal,
+        thread_id,
+        limit=body.limit,
+        before=str(body.before) if body.before else None,
+        metadata=body.metadata,
+        checkpoint_id=checkpoint.id_text,
+        checkpoint_ns=checkpoint.checkpoint_ns or "",
+    )
+    return json_answer([selected(state, body.select) for state in states])

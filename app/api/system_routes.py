@@ -1,0 +1,98 @@
+"""What the service says about itself, and about who is asking."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from app.api.answers import json_answer
+from app.api.dependencies import PrincipalDep, ServicesDep
+from app.api.openapi import problems, public_problems
+
+router = APIRouter(tags=["service"])
+
+VERSION = "0.1.0"
+
+
+class Ok(BaseModel):
+    """This process answers."""
+
+    ok: Literal[True]
+
+
+class Info(BaseModel):
+    """What LangGraph's clients ask before they use a feature."""
+
+    version: str
+    flags: dict[str, bool]
+
+
+class ModelServer(BaseModel):
+    """What a look at the model server found."""
+
+    reachable: bool
+    model_present: bool
+
+
+class Ready(BaseModel):
+    """This process can do its work. The model server is reported, not required."""
+
+    ready: Literal[True]
+    model_server: ModelServer
+
+
+class Runtime(BaseModel):
+    """What parts of the service are able to do."""
+
+    components: list[dict[str, str]]
+
+
+class Me(BaseModel):
+    """Who is signed in."""
+
+    user_id: str
+    name: str | None
+    email: str | None
+    roles: list[str]
+    sign_out_url: str
+    runtime: Runtime
+
+
+@router.get("/ok", operation_id="ok", response_model=Ok, responses=public_problems())
+async def ok() -> Response:
+    """Say that this process answers."""
+    return json_answer({"ok": True})
+
+
+@router.get("/info", operation_id="info", response_model=Info, responses=public_problems())
+async def info() -> Response:
+    """Say which version this is, and which of LangGraph's features it has."""
+    flags = {"assistants": False, "crons": False, "langsmith": False, "strict_resume": False}
+    return json_answer({"version": VERSION, "flags": flags})
+
+
+@router.get("/ready", operation_id="ready", response_model=Ready, responses=public_problems(503))
+async def ready(services: ServicesDep) -> Response:
+    """Say whether this process can do its work: database, roles and schema are checked."""
+    model = await services.readiness.check()
+    found = {"reachable": model.reachable, "model_present": model.model_present}
+    return json_answer({"ready": True, "model_server": found})
+
+
+@router.get("/me", operation_id="me", response_model=Me, responses=problems())
+async def me(principal: PrincipalDep, services: ServicesDep) -> Response:
+    """Say who is signed in."""
+    identity = principal.identity
+    return json_answer(
+        {
+            "user_id": principal.user_id,
+            "name": identity.name,
+            "email": identity.email,
+            "roles": sorted(identity.roles),
+            "sign_out_url": services.settings.sign_out_url,
+            "runtime": {"components": []},
+        }
+    )

@@ -1,0 +1,147 @@
+"""What clients send and get about threads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from app.api.schemas import Metadata, QueryModel, StrictModel, Unavailable, Uuid
+
+ThreadField = Literal[
+    "thread_id",
+    "title",
+    "created_at",
+    "updated_at",
+    "metadata",
+    "status",
+    "values",
+    "interrupts",
+]
+Status = Literal["idle", "busy", "interrupted", "error"]
+
+MOST_WITH_VALUES = 100
+"""Threads in one answer with their values, each of which is read through its graph."""
+
+
+class ThreadCreate(StrictModel):
+    """A new thread."""
+
+    thread_id: Uuid | None = None
+    metadata: Metadata | None = None
+    if_exists: Literal["raise", "do_nothing"] | None = None
+    ttl: Unavailable = None
+    supersteps: Unavailable = None
+
+
+class ThreadPatch(StrictModel):
+    """Metadata to merge into a thread's own."""
+
+    metadata: Metadata | None = None
+    ttl: Unavailable = None
+
+
+class ThreadCount(StrictModel):
+    """Which threads to count."""
+
+    metadata: Metadata | None = None
+    status: Status | None = None
+    values: Unavailable = None
+
+
+class ThreadSearch(ThreadCount):
+    """Which threads to list, in which order, and what of each."""
+
+    ids: Annotated[list[Uuid], Field(max_length=1000)] | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 10
+    offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    sort_by: Literal["thread_id", "status", "created_at", "updated_at"] | None = None
+    sort_order: Literal["asc", "desc"] | None = None
+    select: Annotated[list[ThreadField], Field(max_length=20)] | None = None
+    extract: Unavailable = None
+
+
+class ThreadQuery(QueryModel):
+    """Query of one thread."""
+
+    include: Unavailable = None
+
+
+class CheckpointRef(StrictModel):
+    """A checkpoint as LangGraph's clients name it. The route's thread wins over this one's."""
+
+    thread_id: str | None = None
+    checkpoint_id: Uuid | None = None
+    checkpoint_ns: Annotated[str, Field(max_length=1000)] | None = None
+    checkpoint_map: dict[str, Any] | None = None
+
+    @property
+    def id_text(self) -> str | None:
+        """The checkpoint's id as the saver knows it."""
+        return str(self.checkpoint_id) if self.checkpoint_id else None
+
+
+StateField = Annotated[
+    str,
+    Field(
+        pattern=r"^(values(\..{1,200})?|next|tasks|checkpoint|metadata|created_at"
+        r"|parent_checkpoint|interrupts)$"
+    ),
+]
+
+
+class StateQuery(QueryModel):
+    """Query of a state."""
+
+    subgraphs: bool = False
+    select: Annotated[list[StateField], Field(max_length=20)] | None = None
+
+
+class StateAtCheckpoint(StrictModel):
+    """Which state to read."""
+
+    checkpoint: CheckpointRef
+    subgraphs: bool | None = None
+    select: Annotated[list[StateField], Field(max_length=20)] | None = None
+
+
+def _checkpoint_id(value: object) -> object:
+    return value.get("checkpoint_id") if isinstance(value, dict) else value
+
+
+class HistorySearch(StrictModel):
+    """Which of a thread's states to list, newest first."""
+
+    limit: Annotated[int, Field(ge=1, le=1000)] = 10
+    before: Annotated[Uuid | None, BeforeValidator(_checkpoint_id)] = None
+    metadata: Metadata | None = None
+    checkpoint: CheckpointRef | None = None
+    select: Annotated[list[StateField], Field(max_length=20)] | None = None
+
+
+class ThreadView(BaseModel):
+    """One conversation. With `select`, only the fields that were asked for."""
+
+    thread_id: UUID | None = None
+    title: str | None = Field(None, description="The first line of the first message.")
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    metadata: dict[str, Any] | None = None
+    status: Status | None = None
+    values: dict[str, Any] | None = Field(None, description="The newest state; null before any.")
+    interrupts: dict[str, Any] | None = None
+
+
+class StateView(BaseModel):
+    """A thread's state at one checkpoint."""
+
+    values: Any = None
+    next: list[str] | None = None
+    tasks: list[dict[str, Any]] | None = None
+    metadata: dict[str, Any] | None = None
+    created_at: datetime | None = None
+    checkpoint: dict[str, Any] | None = None
+    parent_checkpoint: dict[str, Any] | None = None
+    interrupts: list[dict[str, Any]] | None = None

@@ -1,0 +1,96 @@
+"""How every process logs: one line per fact, and nothing that a person wrote."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sys
+from typing import TYPE_CHECKING, Literal
+
+import structlog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from structlog.typing import Processor
+
+    from tenancy.principal import UserId
+
+
+def configure_logging(log_format: Literal["console", "json"]) -> None:
+    """Set up structlog, and send what libraries log through the same renderer.
+
+    Libraries are heard from warnings on: what they say below that may hold addresses and data.
+    """
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    renderer: Processor = (
+        structlog.processors.JSONRenderer()
+        if log_format == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _without_exception_text,
+                renderer,
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+    for own in ("app", "tenancy"):
+        logging.getLogger(own).setLevel(logging.INFO)
+
+
+def tenant_reference(user_id: UserId) -> str:
+    """A pseudonym for a user in logs: the same everywhere, and not their id."""
+    return hashlib.blake2b(user_id.bytes, digest_size=6, person=b"stoa-log").hexdigest()
+
+
+def stack_of(error: BaseException) -> list[str]:
+    """Where an exception and its causes came from: places and classes, never messages."""
+    return [line for each in _chain(error) for line in _described(each)]
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _described(error: BaseException) -> Iterator[str]:
+    yield type(error).__name__
+    traceback: TracebackType | None = error.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        yield f"  {code.co_filename}:{traceback.tb_lineno} {code.co_name}"
+        traceback = traceback.tb_next
+
+
+def _without_exception_text(
+    _logger: object, _name: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Exceptions of libraries carry what people wrote: keep their places, drop their words."""
+    info = event.pop("exc_info", None)
+    error = info[1] if isinstance(info, tuple) else info
+    if isinstance(error, BaseException):
+        event["stack"] = stack_of(error)
+    return event
