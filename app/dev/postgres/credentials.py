@@ -34,7 +34,13 @@ class Credentials:
     @classmethod
     def random(cls) -> Self:
         """Make up new ones."""
-        return cls(*(secrets.token_urlsafe(24) for _ in LOGIN))
+        passwords = {role: secrets.token_urlsafe(24) for role in LOGIN}
+        return cls(
+            owner=passwords["owner"],
+            service=passwords["service"],
+            dispatch=passwords["dispatch"],
+            maintenance=passwords["maintenance"],
+        )
 
     @classmethod
     def load(cls, path: Path) -> Self | None:

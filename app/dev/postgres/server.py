@@ -149,11 +149,11 @@ class EmbeddedPostgres:
             async with asyncio.timeout(_START_SECONDS):
                 await wait_until_ready(self._data, self._process, self._process.pid)
         except TimeoutError:
-            await self.stop(hurry=True)
+            await end(self._process, _HURRYING)
         except asyncio.CancelledError:
             await self.stop(hurry=True)
             raise
-        if self._process is not None and self._process.returncode is None:
+        if self._process.returncode is None:
             return True
         self._process = None
         with self._log.open("rb") as log:

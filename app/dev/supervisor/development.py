@@ -53,8 +53,9 @@ class Development:
 
     def hurry(self) -> None:
         """Make a stop that is under way an immediate one."""
-        for service in (*self._programs.values(), self._database):
-            service.hurry()
+        for program in self._programs.values():
+            program.hurry()
+        self._database.hurry()
 
     def _services(self) -> list[Service]:
         lasting = [program for name, program in self._programs.items() if name != "migrate"]

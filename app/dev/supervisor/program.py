@@ -54,18 +54,14 @@ class Program:
 
     async def spawn(self) -> None:
         """Start the process. One that takes turns waits for :meth:`let_go`."""
-        command, passed = list(self._plan.command), []
-        if self._plan.takes_turn:
-            self._close_turn()
-            self._turn, theirs = socket.socketpair()
-            self._turn.setblocking(False)
-            command += ["--turn-socket", str(theirs.fileno())]
-            passed = [theirs.fileno()]
-        self._process = await start_guarded(
-            command, env={**os.environ, **self._plan.environment}, pass_fds=passed
-        )
-        if self._plan.takes_turn:
-            theirs.close()
+        with contextlib.ExitStack() as until_started:
+            turn = self._take_turns(until_started) if self._plan.takes_turn else None
+            options = [] if turn is None else ["--turn-socket", str(turn)]
+            self._process = await start_guarded(
+                [*self._plan.command, *options],
+                env={**os.environ, **self._plan.environment},
+                pass_fds=[] if turn is None else [turn],
+            )
         assert self._process.stdout is not None  # noqa: S101 - a pipe, as start_guarded defaults
         self._follower = asyncio.create_task(self._output.follow(self._process.stdout))
 
@@ -131,6 +127,14 @@ class Program:
         """Kill it."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
+
+    def _take_turns(self, until_started: contextlib.ExitStack) -> int:
+        """Return the descriptor of the child's end; ours stays open for as long as it lives."""
+        self._close_turn()
+        self._turn, theirs = socket.socketpair()
+        self._turn.setblocking(False)
+        until_started.callback(theirs.close)
+        return theirs.fileno()
 
     async def _answers(self, url: str) -> bool:
         assert self._process is not None  # noqa: S101 - spawn() comes first
