@@ -26,10 +26,10 @@ class Passes:
 
     def person(self, request: Request) -> Person | None:
         """Return who sends this request. A bearer token counts before the cookie."""
-        authorization = request.headers.get("authorization")
-        if authorization is not None:
-            scheme, _, token = authorization.partition(" ")
-            if scheme.lower() != "bearer":
+        authorization = request.headers.getlist("authorization")
+        if authorization:
+            scheme, _, token = authorization[0].partition(" ")
+            if scheme.lower() != "bearer" or len(authorization) > 1:
                 return None
             return self._signer.recognise(PassKind.TOKEN, token.strip())
         session = request.cookies.get(self.cookie)
