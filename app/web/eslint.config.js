@@ -16,5 +16,9 @@ export default defineConfig([
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
     },
   },
-  { files: ["**/*.js", "**/*.mjs"], extends: [ts.configs.disableTypeChecked] },
+  {
+    files: ["**/*.js", "**/*.mjs"],
+    extends: [ts.configs.disableTypeChecked],
+    languageOptions: { globals: { URL: "readonly", console: "readonly", process: "readonly" } },
+  },
 ]);

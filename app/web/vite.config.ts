@@ -12,7 +12,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     // The polyfill is an inline script in spirit; every supported browser preloads modules.
     modulePreload: { polyfill: false },
-    sourcemap: false,
+    // Most of it is the SDK and the components, needed on the only page there is.
+    chunkSizeWarningLimit: 900,
   },
   server: {
     proxy: Object.fromEntries(

@@ -1,4 +1,4 @@
-import { createTheme } from "@mantine/core";
+import { Button, createTheme } from "@mantine/core";
 
 /**
  * The look, as far as it needs script.
@@ -11,4 +11,8 @@ export const theme = createTheme({
   defaultRadius: "md",
   respectReducedMotion: true,
   cursorType: "pointer",
+  components: {
+    // No smaller than a finger.
+    Button: Button.extend({ defaultProps: { size: "md", mih: 44 } }),
+  },
 });

@@ -22,7 +22,6 @@ function MissingThread() {
           {t("chat.missingText")}
         </Text>
         <Button
-          size="md"
           onClick={() => {
             navigate("/");
           }}

@@ -29,7 +29,6 @@ export function FailureNotice({ problem, isUnsent, onRetry }: FailureNoticeProps
       {!isRefusal(problem) && (
         <Button
           mt="sm"
-          size="md"
           variant="default"
           leftSection={<IconRefresh size={18} aria-hidden />}
           onClick={onRetry}

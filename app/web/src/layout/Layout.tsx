@@ -33,7 +33,6 @@ function Sidebar({ activeId, onOpen }: { activeId: string | null; onOpen: () => 
       <Button
         component={Link}
         href="/"
-        size="md"
         variant="light"
         fullWidth
         leftSection={<IconPencilPlus size={18} aria-hidden />}

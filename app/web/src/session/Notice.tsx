@@ -20,7 +20,7 @@ export function Notice({ title, text, action, onAction }: NoticeProps) {
         <Text c="dimmed" ta="center" maw={420}>
           {text}
         </Text>
-        <Button size="md" onClick={onAction}>
+        <Button onClick={onAction}>
           {action}
         </Button>
       </Stack>

@@ -46,10 +46,10 @@ export function DeleteThread({ thread, onClose, onDeleted }: DeleteThreadProps) 
         <Text>{t("remove.text", { title: thread?.title ?? t("threads.untitled") })}</Text>
         {deletion.isError && <Alert color="red">{t("remove.failed")}</Alert>}
         <Group justify="flex-end">
-          <Button variant="default" size="md" onClick={close} data-autofocus>
+          <Button variant="default" onClick={close} data-autofocus>
             {t("remove.cancel")}
           </Button>
-          <Button color="red" size="md" loading={deletion.isPending} onClick={confirm}>
+          <Button color="red" loading={deletion.isPending} onClick={confirm}>
             {t("remove.confirm")}
           </Button>
         </Group>

@@ -51,7 +51,6 @@ export function ThreadList({ activeId, onOpen }: ThreadListProps) {
       {list.hasNextPage && (
         <Button
           variant="subtle"
-          size="md"
           fullWidth
           loading={list.isFetchingNextPage}
           onClick={() => void list.fetchNextPage()}

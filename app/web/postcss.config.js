@@ -1,3 +1,0 @@
-import mantine from "postcss-preset-mantine";
-
-export default { plugins: [mantine()] };
