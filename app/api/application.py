@@ -8,7 +8,11 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from app.api import run_routes, state_routes, system_routes, thread_routes
+from app.api.answers import json_answer
 from app.api.boundary import RequestBoundary
 from app.api.errors import install_error_handlers
 from app.api.openapi import describe
@@ -34,18 +38,23 @@ def create_app(services: Services) -> FastAPI:
         title="Stoa",
         summary="A hosted, multi-tenant agent service. Speaks LangGraph Platform's API.",
         version=VERSION,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         middleware=_layers(services.settings.cors_origins),
     )
     app.state.services = services
-    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     install_error_handlers(app)
     for module in (system_routes, thread_routes, state_routes, run_routes):
         app.include_router(module.router)
+    app.add_api_route("/openapi.json", _document, include_in_schema=False)
     add_web_client(app)
     return app
+
+
+async def _document(request: Request) -> Response:
+    return json_answer(describe(request.app))
 
 
 def _layers(cors_origins: tuple[str, ...]) -> list[Middleware]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ STATUSES: dict[type[domain.StoaError], int] = {
 }
 """An error has the status of its nearest class in here; one without any is a fault of ours."""
 
+_FIELD = re.compile(r"[A-Za-z][A-Za-z_-]{0,39}")
+
 _HEADERS: dict[int, dict[str, str]] = {
     401: {"WWW-Authenticate": "Bearer"},
     429: {"Retry-After": "5"},
@@ -65,14 +68,21 @@ def field_errors(errors: Sequence[dict[str, object]], *, prefix: tuple[str, ...]
     dict[str, object]
 ]:
     """What a validator found, without the values it found."""
-    return [
-        {"loc": [*prefix, *_parts(error["loc"])], "msg": str(error["msg"])} for error in errors
-    ]
+    return [{"loc": [*prefix, *_parts(error["loc"])], "msg": _message(error)} for error in errors]
 
 
 def _parts(loc: object) -> list[str | int]:
+    """Where it stands. A key that a client made up is repeated only if it looks like a field."""
     parts = loc if isinstance(loc, tuple | list) else (loc,)
-    return [part if isinstance(part, int) else str(part) for part in parts]
+    return [
+        part if isinstance(part, int) or _FIELD.fullmatch(str(part)) else "…" for part in parts
+    ]
+
+
+def _message(error: dict[str, object]) -> str:
+    """What is wrong. Pydantic's words about UUIDs and dates repeat characters of the value."""
+    kind = str(error["type"])
+    return f"Not valid: {kind}." if kind.endswith("_parsing") else str(error["msg"])
 
 
 async def _domain_error(request: Request, error: Exception) -> Response:
@@ -104,7 +114,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     status = HTTPStatus(error.status_code)
     return problem_response(
         request.scope,
-        status,
+        status.value,
         status.name.lower(),
         f"{status.description or status.phrase}.".replace("..", "."),
         headers=error.headers,

@@ -9,12 +9,15 @@ import structlog
 import uvicorn
 
 from app.api.application import create_app
-from app.api.services import open_services, service_database
+from app.api.services import open_services
+from app.databases import service_settings
 from app.settings import Settings, SettingsError
 from tenancy.database.roles import assert_role
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from fastapi import FastAPI
 
     from app.api.streams import OpenStreams
 
@@ -38,25 +41,26 @@ async def serve_web(
         WrongRevision: the database is not migrated to this version.
         DatabaseUnavailable: Postgres cannot be reached.
     """
-    await assert_role(service_database(settings), reads_content=True)
+    await assert_role(service_settings(settings), reads_content=True)
     with _bind(host, port) as listening:
         async with open_services(settings) as services:
-            server = WebServer(
-                uvicorn.Config(
-                    create_app(services),
-                    http="httptools",
-                    ws="none",
-                    lifespan="off",
-                    proxy_headers=False,
-                    server_header=False,
-                    access_log=False,
-                    log_config=None,
-                    timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-                ),
-                services.streams,
-                ready,
-            )
+            server = WebServer(server_config(create_app(services)), services.streams, ready)
             await server.serve(sockets=[listening])
+
+
+def server_config(app: FastAPI) -> uvicorn.Config:
+    """How HTTP is served: no header of a client's is believed, nothing of a URL is logged."""
+    return uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
 
 
 class WebServer(uvicorn.Server):

@@ -16,9 +16,9 @@ def run_json(run: Run, select: Sequence[str] | None = None) -> dict[str, Any]:
     """A run; with ``select``, the fields that were asked for. ``kwargs`` comes only when asked
     for: it repeats the whole input."""
     view = {
-        "run_id": run.run_id,
-        "thread_id": run.thread_id,
-        "assistant_id": run.assistant_id,
+        "run_id": str(run.run_id),
+        "thread_id": str(run.thread_id),
+        "assistant_id": str(run.assistant_id),
         "graph_id": run.graph_id,
         "created_at": run.created_at,
         "updated_at": run.updated_at,

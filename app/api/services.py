@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from app.agent.graphs import GraphCatalogue
 from app.api.readiness import Readiness
 from app.api.streams import OpenStreams
+from app.databases import listen_dsn, service_settings
 from app.runs.history import ThreadHistory
 from app.runs.tail import RunTail
 from app.settings import Settings
 from tenancy.checkpoints.pool import CheckpointPool
-from tenancy.database.engine import DatabaseSettings
 from tenancy.database.signals import Announcer
 from tenancy.database.tenant import TenantDatabase
 from tenancy.identity import IdentityVerifier, JwtIdentitySettings
@@ -47,7 +47,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         SettingsError: one that is needed is missing.
         DatabaseUnavailable: Postgres cannot be reached.
     """
-    database_settings = service_database(settings)
+    database_settings = service_settings(settings)
     async with AsyncExitStack() as stack:
         database = TenantDatabase(database_settings)
         stack.push_async_callback(database.close)
@@ -58,15 +58,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         stack.push_async_callback(verifier.aclose)
         graphs = GraphCatalogue(settings)
         stack.push_async_callback(graphs.close)
-        listen_dsn = (
-            settings.listen_database_url.get_secret_value()
-            if settings.listen_database_url
-            else database_settings.dsn
-        )
-        tail = RunTail(database, listen_dsn)
+        tail = RunTail(database, listen_dsn(settings))
         await tail.start()
         stack.push_async_callback(tail.stop)
-        announcer = Announcer(listen_dsn)
+        announcer = Announcer(listen_dsn(settings))
         await announcer.start()
         stack.push_async_callback(announcer.stop)
         yield Services(
@@ -81,16 +76,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             streams=OpenStreams(settings.max_streams_per_user),
             readiness=Readiness(settings, database_settings),
         )
-
-
-def service_database(settings: Settings) -> DatabaseSettings:
-    """How this process reaches Postgres under the service role."""
-    return DatabaseSettings(
-        dsn=settings.required("database_url"),
-        pool_size=settings.database_pool_size,
-        prepared_statements=settings.database_prepared_statements,
-        application_name="stoa web",
-    )
 
 
 def identity_settings(settings: Settings) -> JwtIdentitySettings:

@@ -88,7 +88,7 @@ async def me(principal: PrincipalDep, services: ServicesDep) -> Response:
     identity = principal.identity
     return json_answer(
         {
-            "user_id": principal.user_id,
+            "user_id": str(principal.user_id),
             "name": identity.name,
             "email": identity.email,
             "roles": sorted(identity.roles),

@@ -50,6 +50,8 @@ async def create_thread(
             metadata=body.metadata,
             if_exists=body.if_exists or "raise",
         )
+    if body.if_exists != "do_nothing":
+        return json_answer({**thread_json(thread), "values": None, "interrupts": {}})
     (view,) = await threads_with_values(services.history, principal, [thread])
     return json_answer(view)
 

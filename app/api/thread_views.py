@@ -20,7 +20,7 @@ _AT_ONCE = 4
 def thread_json(thread: Thread) -> dict[str, Any]:
     """A thread without what it holds."""
     return {
-        "thread_id": thread.thread_id,
+        "thread_id": str(thread.thread_id),
         "title": thread.title,
         "created_at": thread.created_at,
         "updated_at": thread.updated_at,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from starlette.requests import Request
     from starlette.types import Scope
 
 DIST = Path(__file__).resolve().parent.parent / "web" / "dist"
@@ -70,7 +70,7 @@ def add_web_client(app: FastAPI, dist: Path = DIST) -> None:
         return FileResponse(index, headers=_PAGE_HEADERS, media_type="text/html")
 
     for path in ("/", "/chat", "/chat/{path:path}"):
-        app.router.routes.append(Route(path, page, methods=["GET", "HEAD"]))
+        app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
     app.router.routes.append(
         Mount("/assets", _Assets(directory=dist / "assets", check_dir=False))
     )

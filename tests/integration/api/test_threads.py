@@ -1,0 +1,73 @@
+"""Threads over HTTP, as LangGraph's clients see them."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from langgraph_sdk.errors import ConflictError
+
+from tests.support.service import RunningService
+
+
+class TestAThread:
+    async def test_is_created_and_found_again(self, service: RunningService) -> None:
+        client = service.sdk("thread-maker")
+        made = await client.threads.create(metadata={"topic": "travel"})
+        found = await client.threads.get(made["thread_id"])
+        assert found == made
+        assert (found["status"], found["metadata"]) == ("idle", {"topic": "travel"})
+        assert (found["values"], found["interrupts"]) == (None, {})
+
+    async def test_with_a_known_id_is_refused_or_answered(self, service: RunningService) -> None:
+        client = service.sdk("thread-maker")
+        thread_id = str(uuid4())
+        made = await client.threads.create(thread_id=thread_id)
+        again = await client.threads.create(thread_id=thread_id, if_exists="do_nothing")
+        assert again == made
+        with pytest.raises(ConflictError) as refused:
+            await client.threads.create(thread_id=thread_id)
+        assert refused.value.code == "thread_exists"
+
+    async def test_takes_more_metadata(self, service: RunningService) -> None:
+        client = service.sdk("thread-maker")
+        made = await client.threads.create(metadata={"a": 1, "b": 1})
+        changed = await client.threads.update(made["thread_id"], metadata={"b": 2, "c": None})
+        assert changed["metadata"] == {"a": 1, "b": 2, "c": None}
+        minimal = await client.threads.update(
+            made["thread_id"], metadata={"a": 3}, return_minimal=True
+        )
+        assert minimal is None
+
+    async def test_is_gone_once_deleted(self, service: RunningService) -> None:
+        http = service.client("thread-maker")
+        thread_id = (await http.post("/threads", json={})).json()["thread_id"]
+        assert (await http.delete(f"/threads/{thread_id}")).status_code == 204
+        gone = await http.get(f"/threads/{thread_id}")
+        assert (gone.status_code, gone.json()["code"]) == (404, "thread_not_found")
+
+
+class TestASearch:
+    async def test_pages_through_the_threads(self, service: RunningService) -> None:
+        http = service.client("searcher")
+        ids = [(await http.post("/threads", json={})).json()["thread_id"] for _ in range(3)]
+        first = await http.post("/threads/search", json={"limit": 2})
+        assert [each["thread_id"] for each in first.json()] == [ids[2], ids[1]]
+        assert first.headers["X-Pagination-Total"] == "3"
+        assert first.headers["X-Pagination-Next"] == "2"
+        last = await http.post("/threads/search", json={"limit": 2, "offset": 2})
+        assert [each["thread_id"] for each in last.json()] == [ids[0]]
+        assert "X-Pagination-Next" not in last.headers
+
+    async def test_filters_selects_and_counts(self, service: RunningService) -> None:
+        client = service.sdk("filterer")
+        await client.threads.create(metadata={"kind": "a"})
+        made = await client.threads.create(metadata={"kind": "b"})
+        found = await client.threads.search(metadata={"kind": "b"}, select=["thread_id"])
+        assert found == [{"thread_id": made["thread_id"]}]
+        assert await client.threads.count(metadata={"kind": "b"}) == 1
+        assert await client.threads.count(status="busy") == 0
+
+    async def test_sees_only_ones_own(self, service: RunningService) -> None:
+        await service.sdk("neighbour-1").threads.create()
+        assert await service.sdk("neighbour-2").threads.search() == []

@@ -1,0 +1,169 @@
+"""The whole service for a test: web on a real socket, a worker, a fresh migrated database."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import uvicorn
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from app.api.application import create_app
+from app.api.process import WebServer, server_config
+from app.api.services import Services, open_services
+from app.settings import Settings
+from app.worker.process import run_worker
+from tenancy.migrate import RoleDsns, migrate
+from tests.support.issuer import AUDIENCE, TestIssuer
+from tests.support.model_server import ScriptedModelServer
+from tests.support.model_server.server import listen
+from tests.support.postgres import PostgresServer
+
+
+@dataclass
+class Web:
+    """One web process's worth of service, in the test's own process."""
+
+    url: str
+    services: Services
+    server: WebServer
+    task: asyncio.Task[None]
+
+    async def stop(self) -> None:
+        """End it as SIGTERM would."""
+        self.server.should_exit = True
+        await self.task
+
+
+@dataclass
+class RunningService:
+    """A service with its database, and clients for as many people as a test needs."""
+
+    settings: Settings
+    issuer: TestIssuer
+    model: ScriptedModelServer
+    postgres: PostgresServer
+    database: str
+    web: Web
+    _stack: AsyncExitStack = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """Where the first web process answers."""
+        return self.web.url
+
+    def client(self, subject: str | None, *, url: str | None = None, **claims: Any) -> httpx.AsyncClient:
+        """A plain HTTP client for a person, or for nobody. Closed with the service."""
+        headers = self.issuer.headers(subject, **claims) if subject else {}
+        client = httpx.AsyncClient(
+            base_url=url or self.url, headers=headers, timeout=20, trust_env=False
+        )
+        self._stack.push_async_callback(client.aclose)
+        return client
+
+    def sdk(self, subject: str, *, url: str | None = None) -> LangGraphClient:
+        """LangGraph's own client for a person. Closed with the service."""
+        client = get_client(url=url or self.url, headers=self.issuer.headers(subject), api_key=None)
+        self._stack.push_async_callback(client.aclose)
+        return client
+
+    async def start_web(self) -> Web:
+        """Start one more web process's worth of service on the same database."""
+        return await self._stack.enter_async_context(running_web(self.settings))
+
+
+class _QuietServer(WebServer):
+    """Leaves the signals to pytest."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def running_web(settings: Settings) -> AsyncIterator[Web]:
+    """Serve the real application on a real socket."""
+    async with open_services(settings) as services:
+        config: uvicorn.Config = server_config(create_app(services))
+        with listen() as listening:
+            server = _QuietServer(config, services.streams)
+            task = asyncio.create_task(server.serve(sockets=[listening]))
+            while not server.started and not task.done():
+                await asyncio.sleep(0.01)
+            port = listening.getsockname()[1]
+            web = Web(f"http://127.0.0.1:{port}", services, server, task)
+            try:
+                yield web
+            finally:
+                await web.stop()
+
+
+@asynccontextmanager
+async def running_worker(settings: Settings) -> AsyncIterator[None]:
+    """Run a worker in this process."""
+    ready = asyncio.Event()
+    task = asyncio.create_task(run_worker(settings, ready.set))
+    waiting = asyncio.create_task(ready.wait())
+    try:
+        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            await task
+        yield
+    finally:
+        waiting.cancel()
+        task.cancel()
+        await asyncio.gather(task, waiting, return_exceptions=True)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@asynccontextmanager
+async def migrated_database(postgres: PostgresServer) -> AsyncIterator[str]:
+    """A database of its own, brought to the present schema by the real migrations."""
+    name = f"stoa_{uuid4().hex[:12]}"
+    await postgres.create_database(name)
+    try:
+        dsns = RoleDsns(*(postgres.dsn(role, name) for role in ("service", "dispatch", "maintenance")))
+        await asyncio.to_thread(migrate, postgres.dsn("owner", name), dsns)
+        yield name
+    finally:
+        await postgres.drop_database(name)
+
+
+@asynccontextmanager
+async def running_service(
+    postgres: PostgresServer, *, worker: bool = True, **settings: Any
+) -> AsyncIterator[RunningService]:
+    """Start everything against a fresh database; ``settings`` replace the tests' own."""
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(migrated_database(postgres))
+        issuer = await stack.enter_async_context(TestIssuer())
+        model = await stack.enter_async_context(ScriptedModelServer(slots=8))
+        chosen = Settings(
+            **{
+                "database_url": postgres.dsn("service", database),
+                "dispatch_database_url": postgres.dsn("dispatch", database),
+                "maintenance_database_url": postgres.dsn("maintenance", database),
+                "identity_issuer": issuer.url,
+                "identity_audience": AUDIENCE,
+                "identity_jwks_url": issuer.jwks_url,
+                "ollama_url": model.url,
+                "model": "smollm2",
+                **settings,
+            }
+        )
+        web = await stack.enter_async_context(running_web(chosen))
+        if worker:
+            await stack.enter_async_context(running_worker(chosen))
+        clients = await stack.enter_async_context(AsyncExitStack())
+        yield RunningService(chosen, issuer, model, postgres, database, web, clients)
