@@ -112,10 +112,15 @@ def _create_roles(connection: Connection, dsns: RoleDsns) -> None:
         url = make_url(dsn)
         _create_role(connection, str(url.username), "LOGIN", url.password)
     connection.execute(sa.text(f'GRANT "{OWNER_ROLE}" TO CURRENT_USER'))
+    roles = dsns.roles()
     database = connection.execute(sa.text("SELECT quote_ident(current_database())")).scalar_one()
     connection.execute(sa.text(f'GRANT CREATE ON DATABASE {database} TO "{OWNER_ROLE}"'))
     connection.execute(sa.text(f'GRANT USAGE, CREATE ON SCHEMA public TO "{OWNER_ROLE}"'))
     connection.execute(sa.text("REVOKE CREATE ON SCHEMA public FROM PUBLIC"))
+    # The schema is not stoa_owner's to grant, hence here.
+    for name in (roles.service, roles.dispatch, roles.maintenance):
+        connection.execute(sa.text(f'GRANT USAGE ON SCHEMA public TO "{name}"'))
+    connection.execute(sa.text(f"REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC"))
 
 
 def _create_role(connection: Connection, name: str, login: str, password: str | None) -> None:

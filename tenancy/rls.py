@@ -185,7 +185,6 @@ END $$
 
 def _schema_statements(roles: Roles) -> Iterator[str]:
     everyone = ", ".join(f'"{role}"' for role in (roles.service, roles.dispatch, roles.maintenance))
-    yield f"GRANT USAGE ON SCHEMA public TO {everyone}"
     for schema, users in (("tenant", everyone), ("dispatch", f'"{roles.dispatch}"')):
         yield f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC"
         yield f"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {schema} FROM PUBLIC, {everyone}"

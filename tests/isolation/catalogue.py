@@ -1,0 +1,293 @@
+"""Reads the database's catalogue back and says where it departs from ``tenancy.rls``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+
+import asyncpg
+
+from tenancy.rls import ALL, EVERY_ROW, OWN_IDENTITY, OWN_ROWS, OWNER_ROLE, RULES, Access, Roles
+
+SCHEMAS = ("public", "tenant", "dispatch")
+CHECKED = ("INSERT", "UPDATE")
+
+# As PostgreSQL prints the declaration's expressions.
+PRINTED = {
+    OWN_ROWS: "(user_id = ( SELECT tenant.user_id() AS user_id))",
+    OWN_IDENTITY: "(identity = ( SELECT tenant.identity() AS identity))",
+    EVERY_ROW: "true",
+}
+
+Grant = tuple[str, str, str, str]
+"""Object, column (or ''), grantee, privilege."""
+
+
+async def complaints(connection: asyncpg.Connection, roles: Roles) -> list[str]:
+    """Every departure from the declaration; empty when there is none."""
+    found: list[str] = []
+    for part in (
+        _tables,
+        _policies,
+        _keys,
+        _foreign_keys,
+        _views,
+        _functions,
+        _relation_grants,
+        _schema_grants,
+        _owner,
+        _members,
+    ):
+        found += [line async for line in part(connection, roles)]
+    return found
+
+
+async def personal_tables(connection: asyncpg.Connection) -> list[str]:
+    """Every table that has a ``user_id``."""
+    rows = await connection.fetch(
+        """
+        SELECT c.oid::regclass::text AS name FROM pg_class c
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'user_id' AND NOT attisdropped
+        WHERE c.relkind IN ('r', 'p') AND c.relnamespace::regnamespace::text = ANY($1)
+        ORDER BY 1
+        """,
+        SCHEMAS,
+    )
+    return [row["name"] for row in rows]
+
+
+async def _tables(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    declared = {table for table, rules in RULES.items() if rules.personal}
+    personal = set(await personal_tables(connection))
+    for table in personal ^ declared:
+        yield f"{table}: declared as personal and having a user_id do not agree"
+    rows = await connection.fetch(
+        """
+        SELECT oid::regclass::text AS name, relkind::text, relrowsecurity, relforcerowsecurity,
+               relowner::regrole::text AS owner
+        FROM pg_class WHERE relnamespace::regnamespace::text = ANY($1)
+          AND relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
+        """,
+        SCHEMAS,
+    )
+    for row in rows:
+        name = row["name"]
+        if row["relkind"] in ("r", "p") and name not in RULES:
+            yield f"{name}: not declared"
+        if row["owner"] != OWNER_ROLE:
+            yield f"{name}: owned by {row['owner']}"
+        if name in personal and not (row["relrowsecurity"] and row["relforcerowsecurity"]):
+            yield f"{name}: row security is not enabled and forced"
+
+
+def _declared_access(roles: Roles) -> Iterator[tuple[str, str, Access, bool]]:
+    for table, rules in RULES.items():
+        for role, access in (
+            (roles.service, rules.service),
+            (roles.dispatch, rules.dispatch),
+            (roles.maintenance, rules.maintenance),
+        ):
+            if access is not None:
+                yield table, role, access, rules.personal
+
+
+async def _policies(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    expected = set()
+    for table, role, access, personal in _declared_access(roles):
+        for command in access.grants if personal else ():
+            printed = PRINTED[access.rows]
+            using = None if command == "INSERT" else printed
+            check = printed if command in CHECKED else None
+            expected.add((table, (role,), command, "PERMISSIVE", using, check))
+    rows = await connection.fetch("SELECT * FROM pg_policies WHERE schemaname = ANY($1)", SCHEMAS)
+    present = {
+        (r["tablename"], tuple(r["roles"]), r["cmd"], r["permissive"], r["qual"], r["with_check"])
+        for r in rows
+    }
+    for policy in expected - present:
+        yield f"policy missing: {policy}"
+    for policy in present - expected:
+        yield f"policy not declared: {policy}"
+
+
+async def _keys(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    for table in await personal_tables(connection):
+        first = await connection.fetchval(
+            """
+            SELECT a.attname FROM pg_constraint k
+            JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
+            WHERE k.conrelid = $1::text::regclass AND k.contype = 'p'
+            """,
+            table,
+        )
+        if first != "user_id":
+            yield f"{table}: the primary key begins with {first}"
+
+
+async def _foreign_keys(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    personal = set(await personal_tables(connection))
+    rows = await connection.fetch(
+        """
+        SELECT k.conrelid::regclass::text AS child, k.confrelid::regclass::text AS parent,
+               a.attname AS child_first, f.attname AS parent_first
+        FROM pg_constraint k
+        JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
+        JOIN pg_attribute f ON f.attrelid = k.confrelid AND f.attnum = k.confkey[1]
+        WHERE k.contype = 'f'
+        """
+    )
+    parents: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        child, parent = row["child"], row["parent"]
+        parents[child].add(parent)
+        both = child in personal and parent in personal
+        if both and (row["child_first"], row["parent_first"]) != ("user_id", "user_id"):
+            yield f"{child} -> {parent}: the foreign key does not begin with user_id"
+    for table in personal - {"users"}:
+        reached, frontier = set(), {table}
+        while frontier:
+            reached |= frontier
+            frontier = {p for t in frontier for p in parents[t]} - reached
+        if "users" not in reached:
+            yield f"{table}: no path of foreign keys to users"
+
+
+async def _views(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    rows = await connection.fetch(
+        """
+        SELECT oid::regclass::text AS name, relkind::text, reloptions FROM pg_class
+        WHERE relkind IN ('v', 'm') AND relnamespace::regnamespace::text = ANY($1)
+        """,
+        SCHEMAS,
+    )
+    for row in rows:
+        if row["relkind"] == "m":
+            yield f"{row['name']}: a materialised view holds everybody's rows"
+        elif "security_invoker=true" not in (row["reloptions"] or ()):
+            yield f"{row['name']}: a view without security_invoker"
+
+
+async def _functions(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    rows = await connection.fetch(
+        """
+        SELECT p.oid::regprocedure::text AS name, p.pronamespace::regnamespace::text AS schema,
+               p.prosecdef, p.proowner::regrole::text AS owner, x.privilege_type,
+               CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE x.grantee::regrole::text END AS grantee
+        FROM pg_proc p
+        CROSS JOIN LATERAL aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) x
+        WHERE p.pronamespace::regnamespace::text = ANY($1)
+        """,
+        SCHEMAS,
+    )
+    callers = {"dispatch": {roles.dispatch}, "tenant": set(_everyone(roles)), "public": set()}
+    granted: dict[str, set[str]] = defaultdict(set)
+    schemas: dict[str, str] = {}
+    for row in rows:
+        schemas[row["name"]] = row["schema"]
+        if row["grantee"].strip('"') != OWNER_ROLE:
+            granted[row["name"]].add(row["grantee"].strip('"'))
+        if row["prosecdef"]:
+            yield f"{row['name']}: a definer function"
+        if row["owner"] != OWNER_ROLE:
+            yield f"{row['name']}: owned by {row['owner']}"
+    for name, schema in schemas.items():
+        if granted[name] != callers[schema]:
+            yield f"{name}: may be called by {sorted(granted[name])}"
+
+
+def _everyone(roles: Roles) -> tuple[str, str, str]:
+    return roles.service, roles.dispatch, roles.maintenance
+
+
+async def _relation_grants(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    expected: set[Grant] = set()
+    for table, role, access, _ in _declared_access(roles):
+        for privilege, columns in access.grants.items():
+            names = ("",) if columns == ALL else columns
+            expected |= {(table, column, role, privilege) for column in names}
+    rows = await connection.fetch(
+        """
+        SELECT o.name, o.col, x.privilege_type AS privilege, x.is_grantable,
+               CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE x.grantee::regrole::text END AS grantee
+        FROM (
+          SELECT c.oid::regclass::text AS name, '' AS col, c.relacl AS acl, c.relowner AS owner
+          FROM pg_class c WHERE c.relnamespace::regnamespace::text = ANY($1)
+          UNION ALL
+          SELECT c.oid::regclass::text, a.attname, a.attacl, c.relowner
+          FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+          WHERE c.relnamespace::regnamespace::text = ANY($1)
+        ) o CROSS JOIN LATERAL aclexplode(o.acl) x
+        WHERE x.grantee <> o.owner
+        """,
+        SCHEMAS,
+    )
+    present = {(r["name"], r["col"], r["grantee"].strip('"'), r["privilege"]) for r in rows}
+    for grant in expected - present:
+        yield f"grant missing: {grant}"
+    for grant in present - expected:
+        yield f"grant too many: {grant}"
+    for row in rows:
+        if row["is_grantable"]:
+            yield f"grant that can be passed on: {row['name']} to {row['grantee']}"
+
+
+async def _schema_grants(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    rows = await connection.fetch(
+        """
+        SELECT n.nspname AS name, x.privilege_type AS privilege,
+               CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE x.grantee::regrole::text END AS grantee
+        FROM pg_namespace n
+        CROSS JOIN LATERAL aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) x
+        WHERE n.nspname = ANY($1)
+        UNION ALL
+        SELECT 'the database', x.privilege_type,
+               CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE x.grantee::regrole::text END
+        FROM pg_database d
+        CROSS JOIN LATERAL aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) x
+        WHERE d.datname = current_database()
+        """,
+        SCHEMAS,
+    )
+    ours = {"PUBLIC", *_everyone(roles)}
+    present = {
+        (r["name"], r["grantee"].strip('"'), r["privilege"])
+        for r in rows
+        if r["grantee"].strip('"') in ours
+    }
+    expected = {
+        *((schema, role, "USAGE") for schema in ("public", "tenant") for role in _everyone(roles)),
+        ("dispatch", roles.dispatch, "USAGE"),
+        ("public", "PUBLIC", "USAGE"),
+        ("the database", "PUBLIC", "CONNECT"),
+    }
+    for grant in present ^ expected:
+        yield f"schema grant missing or too many: {grant}"
+
+
+async def _owner(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    row = await connection.fetchrow("SELECT * FROM pg_roles WHERE rolname = $1", OWNER_ROLE)
+    for may in ("rolsuper", "rolcanlogin", "rolbypassrls", "rolcreaterole", "rolcreatedb"):
+        if row[may]:
+            yield f"{OWNER_ROLE}: {may}"
+    others = await connection.fetch(
+        "SELECT nspname FROM pg_namespace WHERE nspname = ANY($1) AND nspowner <> $2::regrole",
+        ("tenant", "dispatch"),
+        OWNER_ROLE,
+    )
+    for other in others:
+        yield f"schema {other['nspname']}: not the owner's"
+
+
+async def _members(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    rows = await connection.fetch(
+        """
+        SELECT r.rolname, r.rolsuper, r.rolbypassrls, r.rolcreaterole, r.rolcreatedb,
+               EXISTS (SELECT 1 FROM pg_auth_members m WHERE m.member = r.oid) AS member
+        FROM pg_roles r WHERE r.rolname = ANY($1)
+        """,
+        _everyone(roles),
+    )
+    for row in rows:
+        for may in ("rolsuper", "rolbypassrls", "rolcreaterole", "rolcreatedb", "member"):
+            if row[may]:
+                yield f"{row['rolname']}: {may}"
