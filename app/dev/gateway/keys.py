@@ -57,11 +57,12 @@ def _create(path: Path) -> None:
 def _parse(path: Path) -> ECKey:
     try:
         key = ECKey.import_key(json.loads(path.read_text(encoding="utf-8")))
-        if not key.is_private or key.curve_name != "P-256" or not key.kid:
-            raise ValueError("not a private ES256 key")
-    except (JoseError, ValueError, TypeError, KeyError) as error:
+        usable = key.is_private and key.curve_name == "P-256" and key.kid is not None
+    except (JoseError, ValueError, TypeError, KeyError):
+        usable = False
+    if not usable:
         raise DevelopmentError(
             f"{path} holds no signing key. Delete it; the next start makes a new one,"
             " and everybody signs in again."
-        ) from error
+        )
     return key

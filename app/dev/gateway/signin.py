@@ -65,7 +65,7 @@ class SignIn:
         self._passes.remember(response, person)
         return response
 
-    async def _sign_out(self, request: Request) -> Response:
+    async def _sign_out(self, _request: Request) -> Response:
         response = RedirectResponse(SIGN_IN_PATH, 303, headers=_NO_STORE)
         self._passes.forget(response)
         return response
@@ -86,7 +86,7 @@ class SignIn:
         }
         return JSONResponse(grant, headers=_NO_STORE)
 
-    async def _jwks(self, request: Request) -> Response:
+    async def _jwks(self, _request: Request) -> Response:
         return JSONResponse(self._signer.jwks, headers={"Cache-Control": "max-age=60"})
 
 

@@ -37,7 +37,7 @@ def service(watched_service: Service) -> Service:
 
 
 @pytest.fixture
-async def gateway(shared_gateway: Gateway, service: Service) -> AsyncIterator[Gateway]:  # noqa: ARG001
+async def gateway(shared_gateway: Gateway, service: Service) -> AsyncIterator[Gateway]:
     visitor = Gateway(shared_gateway.process, shared_gateway.url)
     async with visitor.browser:
         yield visitor

@@ -29,7 +29,7 @@ class TestNamesThatAreNotOfThisMachine:
         response = await gateway.browser.get("/oauth2/start", headers={"Host": host})
         assert response.status_code == 200
 
-    @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "example.com", ""])
+    @pytest.mark.parametrize("host", ["::", "0", "192.168.1.2", "example.com", ""])
     def test_are_not_listened_on(self, tmp_path: Path, host: str) -> None:
         with pytest.raises(DevelopmentError, match="gateway"):
             GatewaySettings("http://127.0.0.1:1", tmp_path / "k", AUDIENCE, host=host)

@@ -154,7 +154,7 @@ class TestAnIssuerThatIsDown:
         assert issuer.fetches == 1
         issuer.down = False
         clock.advance(1)
-        assert await verifier.verify(headers)
+        await verifier.verify(headers)
 
     async def test_is_believed_in_its_last_word_for_a_bounded_time(
         self, verifier: IdentityVerifier, issuer: Issuer, clock: Clock
@@ -163,7 +163,7 @@ class TestAnIssuerThatIsDown:
         await verifier.verify(headers)
         issuer.down = True
         clock.advance(SETTINGS.keys_usable_for - 1)
-        assert await verifier.verify(headers)
+        await verifier.verify(headers)
         clock.advance(1)
         with pytest.raises(IdentityUnavailable):
             await verifier.verify(headers)
@@ -223,7 +223,7 @@ class TestJunkInTheKeySet:
     ) -> None:
         good = issuer.keys[0].as_dict(private=False)
         issuer.raw = json.dumps({"keys": [junk, good]}).encode()
-        assert await verifier.verify(bearer(issuer.token()))
+        await verifier.verify(bearer(issuer.token()))
 
     async def test_alone_is_no_key_set(self, verifier: IdentityVerifier, issuer: Issuer) -> None:
         issuer.raw = json.dumps({"keys": [issuer.keys[0].as_dict(private=True)]}).encode()
