@@ -1,0 +1,92 @@
+"""``stoa dev`` as a person starts it: a real process, and everything that it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psutil
+
+from app.dev.child import RunAs, end, start_guarded
+
+READY = "Stoa is ready"
+STOA = (sys.executable, "-m", "app.cli")
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class Command:
+    """One run of ``stoa``."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.output = ""
+        self._read = 0
+        self._seen: list[psutil.Process] = []
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    async def until(self, text: str) -> bool:
+        """Read on until it says this, once more if it did before; ``False`` if it ends first."""
+        assert self.process.stdout is not None
+        while (found := self.output.find(text, self._read)) < 0:
+            chunk = await self.process.stdout.read(65_536)
+            if not chunk:
+                return False
+            self.output += chunk.decode(errors="replace")
+        self._read = found + len(text)
+        return True
+
+    async def ended(self) -> int:
+        """Read until it ends, and return its exit status."""
+        assert self.process.stdout is not None
+        self.output += (await self.process.stdout.read()).decode(errors="replace")
+        return await self.process.wait()
+
+    def processes(self) -> dict[str, psutil.Process]:
+        """Everything that runs below it now, by the name of the command."""
+        self._seen = psutil.Process(self.pid).children(recursive=True)
+        return {_name(process): process for process in self._seen}
+
+    async def leaves_nothing(self) -> bool:
+        """Say whether all that :meth:`processes` saw is gone, or goes in a moment."""
+        _, alive = await asyncio.to_thread(psutil.wait_procs, self._seen, 10)
+        return not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
+
+    def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
+        """What a terminal's Ctrl-C sends."""
+        self.process.send_signal(number)
+
+
+def _name(process: psutil.Process) -> str:
+    command = process.cmdline()
+    if "app.cli" in command:
+        return command[command.index("app.cli") + 1]
+    return Path(command[0]).name if command else process.name()
+
+
+@asynccontextmanager
+async def stoa(
+    *arguments: str, environment: Mapping[str, str] | None = None, run_as: RunAs | None = None
+) -> AsyncIterator[Command]:
+    """Run a command of Stoa's in a folder without settings, and end it afterwards."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("STOA_")}
+    command: Sequence[str] = (*STOA, *arguments)
+    process = await start_guarded(
+        command,
+        run_as=run_as,
+        env={**inherited, "PYTHONPATH": str(REPOSITORY), **(environment or {})},
+        cwd=Path("/"),
+        on_death=signal.SIGTERM,
+    )
+    running = Command(process)
+    try:
+        yield running
+    finally:
+        await end(process, ((signal.SIGTERM, 20.0),))
