@@ -57,12 +57,11 @@ def _create(path: Path) -> None:
 def _parse(path: Path) -> ECKey:
     try:
         key = ECKey.import_key(json.loads(path.read_text(encoding="utf-8")))
-        usable = key.is_private and key.curve_name == "P-256" and key.kid is not None
+        if key.is_private and key.curve_name == "P-256" and key.kid:
+            return key
     except (JoseError, ValueError, TypeError, KeyError):
-        usable = False
-    if not usable:
-        raise DevelopmentError(
-            f"{path} holds no signing key. Delete it; the next start makes a new one,"
-            " and everybody signs in again."
-        )
-    return key
+        pass  # As unusable as a key of another kind.
+    raise DevelopmentError(
+        f"{path} holds no signing key. Delete it; the next start makes a new one,"
+        " and everybody signs in again."
+    )

@@ -31,7 +31,7 @@ class GatewaySettings:
     header: str = "Authorization"
     """The header in which the service expects the assertion."""
     host: str = "127.0.0.1"
-    port: int = 2024
+    port: int = 8000
     issuer: str | None = None
     """``iss`` of the assertions; by default the gateway's own URL. People are known by issuer
     and name, so a port that changes between starts makes everybody somebody new."""
