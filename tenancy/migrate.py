@@ -26,6 +26,22 @@ SCRIPTS = Path(__file__).resolve().parent.parent / "alembic"
 FUNCTIONS = Path(__file__).resolve().parent / "sql"
 LOCK_KEY = 0x53746F61  # "Stoa"
 LOCK_TIMEOUT = "5s"
+_DROP_FUNCTIONS = """
+DO $$
+DECLARE f regprocedure;
+BEGIN
+  FOR f IN SELECT oid::regprocedure FROM pg_proc
+    WHERE pronamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('tenant', 'dispatch'))
+  LOOP
+    BEGIN
+      EXECUTE 'DROP FUNCTION ' || f;
+    EXCEPTION WHEN dependent_objects_still_exist THEN
+      NULL;  -- a policy or a column default needs it: it is replaced in place
+    END;
+  END LOOP;
+END $$
+"""
+"""Functions are made anew each time, so none of an older version stays callable."""
 
 
 class MigrationFailed(StoaError):
@@ -144,6 +160,7 @@ def _apply(connection: Connection, roles: Roles) -> None:
     connection.execute(sa.text(f'SET ROLE "{OWNER_ROLE}"'))
     connection.execute(sa.text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
     command.upgrade(alembic_config(connection), "head")
+    _run_script(connection, _DROP_FUNCTIONS)
     for file in sorted(FUNCTIONS.glob("*.sql")):
         _run_script(connection, file.read_text(encoding="utf-8"))
     _run_script(connection, ";\n".join(security_statements(roles)))

@@ -53,7 +53,7 @@ async def _prompt(
 ) -> list[AnyMessage]:
     """The system prompt, read anew each time, and the newest turns that fit the window."""
     text = await asyncio.to_thread(system_prompt.read_text, encoding="utf-8")
-    fitting = trim_messages(
+    fitting: list[Any] = trim_messages(
         [SystemMessage(text), *messages],
         max_tokens=prompt_tokens,
         token_counter=count_tokens_approximately,
@@ -72,7 +72,7 @@ async def _stream_answer(
     answer: AIMessageChunk | None = None
     try:
         async for chunk in model.astream(prompt, config):
-            answer = chunk if answer is None else answer + chunk  # type: ignore[assignment]
+            answer = chunk if answer is None else answer + chunk
     except Exception as error:
         failure = describe_model_failure(error)
         if failure is None or answer is None or not answer.text:

@@ -1,0 +1,5 @@
+"""Benchmarks: ratios within one run on one machine, never asserts in tests.
+
+``overhead``  what the service costs on top of a bare LangGraph loop
+``rls``       what the policies cost the hot queries
+"""

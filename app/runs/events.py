@@ -6,20 +6,17 @@ The worker writes it through functions that carry the fence; readers read it ten
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY, UUID
+from typing import TYPE_CHECKING
 
 from app.runs.states import RunState
-from tenancy.tables import run_events, runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from uuid import UUID as UUIDValue
+    from uuid import UUID
 
     from tenancy.database.crossing import ClaimedRun
-    from tenancy.database.tenant import TenantDatabase, TenantRead
+    from tenancy.database.tenant import TenantDatabase
+    from tenancy.principal import Owner
 
 READ_LIMIT = 200
 """Events read at once: bounds what one reader holds in memory."""
@@ -55,24 +52,13 @@ class LogPage:
     error_message: str | None
 
 
-def _function(sql: str) -> sa.TextClause:
-    return sa.text(sql).bindparams(
-        sa.bindparam("user", type_=UUID),
-        sa.bindparam("run", type_=UUID),
-        sa.bindparam("events", type_=ARRAY(sa.Text)),
-        sa.bindparam("data", type_=ARRAY(sa.LargeBinary)),
-    )
+_APPEND = "SELECT tenant.append_events($1, $2, $3, $4, $5, $6)"
+_SETTLE = "SELECT tenant.settle_run($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_READ = "SELECT * FROM tenant.read_log($1, $2, $3, $4)"
 
 
-_APPEND = _function("SELECT tenant.append_events(:user, :run, :fence, :seq, :events, :data)")
-_SETTLE = _function(
-    "SELECT tenant.settle_run(:user, :run, :fence, CAST(:state AS run_state),"
-    " :error_code, :error_message, :seq, :events, :data)"
-)
-
-
-def _rows(events: Sequence[Event]) -> dict[str, Any]:
-    return {"events": [e.event for e in events], "data": [e.data for e in events]}
+def _columns(events: Sequence[Event]) -> tuple[list[str], list[bytes]]:
+    return [event.event for event in events], [event.data for event in events]
 
 
 async def append_events(
@@ -83,11 +69,10 @@ async def append_events(
     Raises:
         LeaseLost: it is not; nothing was written.
     """
-    params = {"run": run.run_id, "fence": run.fence, "seq": first_seq, **_rows(events)}
-    await database.call(run, _APPEND, params)
+    await database.call(run, _APPEND, run.run_id, run.fence, first_seq, *_columns(events))
 
 
-async def settle_run(  # noqa: PLR0913 - the outcome and the last events commit together
+async def settle_run(
     database: TenantDatabase,
     run: ClaimedRun,
     state: RunState,
@@ -102,49 +87,26 @@ async def settle_run(  # noqa: PLR0913 - the outcome and the last events commit 
     Raises:
         LeaseLost: the run is another worker's, or gone; nothing was written.
     """
-    params = {
-        "run": run.run_id,
-        "fence": run.fence,
-        "state": state.value,
-        "error_code": error_code,
-        "error_message": error_message,
-        "seq": first_seq,
-        **_rows(events),
-    }
-    await database.call(run, _SETTLE, params)
+    outcome = (state.value, error_code, error_message)
+    await database.call(
+        run, _SETTLE, run.run_id, run.fence, *outcome, first_seq, *_columns(events)
+    )
 
 
-async def read_log(tx: TenantRead, run_id: UUIDValue, after: int) -> LogPage | None:
+async def read_log(
+    database: TenantDatabase, owner: Owner, run_id: UUID, after: int
+) -> LogPage | None:
     """The next page of a run's log after ``after``, with the run's state; None if it is gone."""
-    rows = await tx.all(_READ, {"run": run_id, "after": after})
+    rows = await database.call(owner, _READ, run_id, after, READ_LIMIT)
     if not rows:
         return None
     return LogPage(
-        events=tuple(StoredEvent(r.seq, r.event, r.data) for r in rows if r.seq is not None),
-        state=RunState(rows[0].state),
-        error_code=rows[0].error_code,
-        error_message=rows[0].error_message,
+        events=tuple(
+            StoredEvent(row["seq"], row["event"], row["data"])
+            for row in rows
+            if row["seq"] is not None
+        ),
+        state=RunState(rows[0]["state"]),
+        error_code=rows[0]["error_code"],
+        error_message=rows[0]["error_message"],
     )
-
-
-_READ = (
-    sa.select(
-        runs.c.state,
-        runs.c.error_code,
-        runs.c.error_message,
-        run_events.c.seq,
-        run_events.c.event,
-        run_events.c.data,
-    )
-    .select_from(
-        runs.outerjoin(
-            run_events,
-            (run_events.c.user_id == runs.c.user_id)
-            & (run_events.c.run_id == runs.c.run_id)
-            & (run_events.c.seq > sa.bindparam("after", type_=sa.Integer)),
-        )
-    )
-    .where(runs.c.run_id == sa.bindparam("run", type_=UUID))
-    .order_by(run_events.c.seq)
-    .limit(READ_LIMIT)
-)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from app.agent.graphs import AGENT
 from app.runs.threads import get_thread
-from tenancy.checkpoints.saver import TenantSaver
+from tenancy.checkpoints.saver import TenantReader
 from tenancy.errors import AssistantNotFound, CheckpointNotFound
 from tenancy.tables import runs
 
@@ -103,7 +103,7 @@ class ThreadHistory:
             graph = self._graphs.get(graph_id or AGENT)
         except AssistantNotFound:  # the operator took the graph away; its values stay readable
             graph = self._graphs.get(AGENT)
-        return graph.copy(update={"checkpointer": TenantSaver(self._pool, owner.user_id)})
+        return graph.copy(update={"checkpointer": TenantReader(self._pool, owner)})
 
 
 def _config(thread_id: UUID, checkpoint_id: str | None, checkpoint_ns: str) -> RunnableConfig:

@@ -18,7 +18,7 @@ from tenancy.database.signals import RUN_CHANGED, Listener
 from tenancy.errors import RunNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, Iterator
     from uuid import UUID
 
     from tenancy.database.tenant import TenantDatabase
@@ -60,7 +60,7 @@ class RunTail:
 
     async def follow(
         self, owner: Owner, run_id: UUID, after: int = 0
-    ) -> AsyncIterator[StoredEvent | RunEnd]:
+    ) -> AsyncGenerator[StoredEvent | RunEnd, None]:
         """Yield the events after ``after`` as they are committed, then the run's end.
 
         Raises:
@@ -81,8 +81,7 @@ class RunTail:
                 await _wait(changed)
 
     async def _read(self, owner: Owner, run_id: UUID, after: int) -> LogPage:
-        async with self._database.reading(owner) as tx:
-            page = await read_log(tx, run_id, after)
+        page = await read_log(self._database, owner, run_id, after)
         if page is None:
             raise RunNotFound
         return page

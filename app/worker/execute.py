@@ -6,13 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import sqlalchemy as sa
 import structlog
-from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 
 from app.runs.events import Event
 from app.runs.runs import RunRequest
 from app.runs.states import RunState
+from app.runs.tail import run_key
 from app.runs.wire import to_json
 from app.worker.outcome import WORKER_LOST, Failure, RunTimedOut, failure_of
 from app.worker.parts import langgraph_modes
@@ -38,9 +37,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-_LOAD = sa.text("SELECT * FROM tenant.load_run(:user, :run, :fence)").bindparams(
-    sa.bindparam("user", type_=PG_UUID), sa.bindparam("run", type_=PG_UUID)
-)
+_BEGIN_ATTEMPT = "SELECT * FROM tenant.begin_attempt($1, $2, $3)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +81,23 @@ class RunExecutor:
     async def execute(self, run: ClaimedRun) -> None:
         """Execute a run and settle it, or stop without a trace if it is no longer ours."""
         try:
-            loaded = await self._load(run)
+            loaded = await self._begin(run)
             async with _Execution(self, run, loaded) as execution:
                 await execution.settle(await execution.outcome())
         except LeaseLost:
             log.info("run lost", run_id=str(run.run_id), fence=run.fence)
 
-    async def _load(self, run: ClaimedRun) -> LoadedRun:
-        row = await self._database.call(run, _LOAD, {"run": run.run_id, "fence": run.fence})
-        if row is None:
-            raise LeaseLost
+    async def _begin(self, run: ClaimedRun) -> LoadedRun:
+        """Take up the run; its ``metadata`` event is committed with it."""
+        (row,) = await self._database.call(run, _BEGIN_ATTEMPT, run.run_id, run.fence)
+        self._announcer.run_changed(run_key(run.user_id, run.run_id))
         return LoadedRun(
-            thread_id=row.thread_id,
-            graph_id=row.graph_id,
-            request=RunRequest.from_json(row.request),
-            metadata=row.metadata,
-            attempt=row.attempt,
-            next_seq=row.next_seq,
+            thread_id=row["thread_id"],
+            graph_id=row["graph_id"],
+            request=RunRequest.from_json(row["request"]),
+            metadata=row["metadata"],
+            attempt=row["attempt"],
+            next_seq=row["next_seq"],
         )
 
 
@@ -116,7 +113,7 @@ class _Execution:
         self._graph_task: asyncio.Task[None] | None = None
         fence = Fence(run.run_id, run.fence)
         pool = executor._pool  # noqa: SLF001
-        self._saver = TenantSaver(pool, run.user_id, fence=fence, on_failure=self._fail)
+        self._saver = TenantSaver(pool, executor._database, run, fence, self._fail)  # noqa: SLF001
         self._store = TenantStore(pool, run.user_id, fence=fence)
         self._writer = EventWriter(
             executor._database,  # noqa: SLF001
@@ -140,7 +137,6 @@ class _Execution:
         Raises:
             LeaseLost: a write found that the run is another worker's.
         """
-        self._writer.emit(_metadata(self._run, self._loaded))
         if self._loaded.attempt > self._limits.max_attempts:
             return WORKER_LOST
         self._graph_task = asyncio.create_task(self._drive(), name=f"run {self._run.run_id}")
@@ -261,7 +257,3 @@ async def _with_namespace(parts: AsyncIterator[Any], *, subgraphs: bool) -> Asyn
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-def _metadata(run: ClaimedRun, loaded: LoadedRun) -> Event:
-    return Event("metadata", to_json({"run_id": str(run.run_id), "attempt": loaded.attempt}))

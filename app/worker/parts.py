@@ -7,26 +7,27 @@ flushed; everything else is frozen to bytes at once, because a graph may change 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.messages import AIMessageChunk, BaseMessage, message_chunk_to_message
-from langgraph.pregel.debug import CheckpointPayload
 
 from app.runs.events import Event
 from app.runs.wire import message_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from langgraph.types import StreamMode
 
 Part = tuple[tuple[str, ...], str, Any]
 
 _SAFE_CHECKPOINT_KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id")
 
 
-def langgraph_modes(modes: Iterable[str]) -> list[str]:
+def langgraph_modes(modes: Iterable[str]) -> list[StreamMode]:
     """The modes that LangGraph must stream so that the wished-for events can be made."""
     wanted = ["messages" if mode == "messages-tuple" else mode for mode in modes]
-    return list(dict.fromkeys(wanted))
+    return cast("list[StreamMode]", list(dict.fromkeys(wanted)))
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class EventBuffer:
     modes: Sequence[str]
     _ready: list[Event] = field(default_factory=list)
     _delta: _Delta | None = None
-    _whole: dict[tuple[str, str], BaseMessage] = field(default_factory=dict)
+    _whole: dict[tuple[str, str], AIMessageChunk] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self._ready) + (self._delta is not None)
@@ -88,7 +89,7 @@ class EventBuffer:
 
     def _add_tuple(self, event: str, message: BaseMessage, metadata: dict[str, Any]) -> None:
         if self._delta is not None and self._delta.takes(event, message):
-            self._delta.message = self._delta.message + message  # type: ignore[assignment]
+            self._delta.message = _joined(self._delta.message, message)
             return
         if isinstance(message, AIMessageChunk):
             self._close_delta()
@@ -110,7 +111,7 @@ class EventBuffer:
         if known is None:
             yield Event(f"messages/metadata{suffix}", to_json({message.id: {"metadata": metadata}}))
         if isinstance(message, AIMessageChunk):
-            whole = message if known is None else known + message  # type: ignore[operator]
+            whole = message if known is None else _joined(known, message)
             self._whole[key] = whole
             if message.chunk_position != "last":
                 yield Event(f"messages/partial{suffix}", to_json([_finished(whole)]))
@@ -118,6 +119,10 @@ class EventBuffer:
             message = whole
         self._whole.pop(key, None)
         yield Event(f"messages/complete{suffix}", to_json([_finished(message)]))
+
+
+def _joined(known: AIMessageChunk, chunk: BaseMessage) -> AIMessageChunk:
+    return cast("AIMessageChunk", known + chunk)
 
 
 def _finished(message: BaseMessage) -> dict[str, Any]:
@@ -139,8 +144,8 @@ def _public(mode: str, data: Any) -> Any:  # noqa: ANN401 - whatever a graph emi
     return data
 
 
-def _checkpoint(payload: CheckpointPayload) -> dict[str, Any]:
-    public: dict[str, Any] = dict(payload)
+def _checkpoint(payload: Mapping[str, Any]) -> dict[str, Any]:
+    public = dict(payload)
     public["checkpoint"] = _checkpoint_ref(public.pop("config", None))
     public["parent_checkpoint"] = _checkpoint_ref(public.pop("parent_config", None))
     public["tasks"] = [_task(task) for task in payload["tasks"]]

@@ -9,17 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from tenacity import (
-    AsyncRetrying,
-    retry_if_exception_type,
-    stop_after_delay,
-    wait_random_exponential,
-)
-
 from app.runs.events import Event, append_events, settle_run
 from app.runs.tail import run_key
 from app.worker.parts import EventBuffer
-from tenancy.database.engine import DatabaseUnavailable
+from tenancy.database.retry import while_database_is_away
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +28,6 @@ FLUSH_SECONDS = 0.05
 SLOWEST_FLUSH_SECONDS = 0.2
 MOST_PENDING = 1000
 """Events a run may have emitted and not stored; past it, the graph waits."""
-RETRY_SECONDS = 5.0
 _BACKOFF = 4
 """A flush that took t is followed by a pause of at least 4 t: at most a fifth of the time."""
 
@@ -92,7 +84,7 @@ class EventWriter:
             DatabaseUnavailable: Postgres stayed away longer than it is worth waiting.
         """
         await self.stop()
-        await _retrying()(
+        await while_database_is_away(
             settle_run,
             self._database,
             self._run,
@@ -113,15 +105,17 @@ class EventWriter:
 
     async def _flush_for_ever(self) -> None:
         clock = asyncio.get_running_loop().time
+        flush_seconds = 0.0  # the `metadata` event was stored as the attempt began
         try:
             while True:
+                await self._let_pile_up(flush_seconds)
                 await self._pending.wait()
                 if self._stopping:
                     return
                 self._pending.clear()
                 started = clock()
                 await self._flush()
-                await self._let_pile_up(clock() - started)
+                flush_seconds = clock() - started
         except Exception as error:  # noqa: BLE001 - told to the run, which ends itself
             self._on_failure(error)
         finally:
@@ -131,7 +125,9 @@ class EventWriter:
         events = self._buffer.take()
         if not events:
             return
-        await _retrying()(append_events, self._database, self._run, self._next_seq, events)
+        await while_database_is_away(
+            append_events, self._database, self._run, self._next_seq, events
+        )
         self._next_seq += len(events)
         self._flushed.set()
         self._announce()
@@ -149,13 +145,3 @@ class EventWriter:
 
     def _announce(self) -> None:
         self._announcer.run_changed(run_key(self._run.user_id, self._run.run_id))
-
-
-def _retrying() -> AsyncRetrying:
-    """Try again while the database is away: storing the same events twice stores them once."""
-    return AsyncRetrying(
-        retry=retry_if_exception_type(DatabaseUnavailable),
-        stop=stop_after_delay(RETRY_SECONDS),
-        wait=wait_random_exponential(0.05, max=1),
-        reraise=True,
-    )

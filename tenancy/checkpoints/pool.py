@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from tenancy.database.engine import (
-    SQLSTATE_LEASE_LOST,
-    SQLSTATE_NO_TENANT,
-    SQLSTATE_USER_UNAVAILABLE,
-    DatabaseUnavailable,
-    NoTenant,
-)
-from tenancy.errors import LeaseLost, UserUnavailable
+from tenancy.database.engine import translated
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -94,7 +87,7 @@ class CheckpointPool:
                 if fence is not None:
                     await cursor.execute(_HOLD_FENCE, (fence.run_id, fence.number))
         except (psycopg.Error, PoolTimeout) as error:
-            raise _translated(error) or error from error
+            raise translated(error) or error from error
 
 
 def _options(settings: DatabaseSettings) -> str:
@@ -103,17 +96,3 @@ def _options(settings: DatabaseSettings) -> str:
     return (
         f"-c idle_in_transaction_session_timeout={idle} -c statement_timeout={statement} -c jit=off"
     )
-
-
-def _translated(error: Exception) -> Exception | None:
-    known: dict[str, Any] = {
-        SQLSTATE_LEASE_LOST: LeaseLost,
-        SQLSTATE_USER_UNAVAILABLE: UserUnavailable,
-        SQLSTATE_NO_TENANT: NoTenant,
-    }
-    made = known.get(getattr(error, "sqlstate", None) or "")
-    if made is not None:
-        return made()  # type: ignore[no-any-return]
-    if isinstance(error, psycopg.OperationalError | PoolTimeout):
-        return DatabaseUnavailable()
-    return None

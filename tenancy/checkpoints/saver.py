@@ -1,48 +1,40 @@
 """A LangGraph checkpointer for one user's run, or for reading one user's threads.
 
-What differs from the library's: its connections are tenant-bound, every key begins with the
-user, every write ends with the fence's guard in the same transaction, transient failures are
-retried (its upserts are idempotent), and a write that fails for good is told to the run's
-owner, since LangGraph itself would go on executing nodes.
+What differs from the library's: its reads are tenant-bound, its writes go out in batches of
+one call that ends with the fence's guard, transient failures are retried (the upserts are
+idempotent), and a write that fails for good is told to the run, since LangGraph itself would
+go on executing nodes.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.postgres import base
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from tenacity import (
-    AsyncRetrying,
-    retry_if_exception_type,
-    stop_after_delay,
-    wait_random_exponential,
-)
+from langgraph.checkpoint.serde.types import ERROR
 
-from tenancy.database.engine import DatabaseUnavailable
+from tenancy.checkpoints.batch import BatchCursor, CheckpointBatch
+from tenancy.database.retry import while_database_is_away
 from tenancy.errors import LeaseLost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from langchain_core.runnables import RunnableConfig
-    from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
     from psycopg import AsyncCursor
     from psycopg.rows import DictRow
 
     from tenancy.checkpoints.pool import CheckpointPool, Fence
-    from tenancy.principal import UserId
+    from tenancy.database.tenant import TenantDatabase
+    from tenancy.principal import Owner
 
-RETRY_SECONDS = 5.0
+PILE_UP_SECONDS = 0.002
+"""A task's writes wait this long for the checkpoint that follows them, to share its commit."""
 
-
-def _keyed_by_user(sql: str) -> str:
-    changed = sql.replace("ON CONFLICT (thread_id", "ON CONFLICT (user_id, thread_id")
-    if changed == sql:
-        raise ImportError("langgraph-checkpoint-postgres has changed its upserts")
-    return changed
+_WRITE = f"SELECT tenant.write_checkpoints({', '.join(f'${n}' for n in range(1, 24))})"
 
 
 def _thread_id_as_text(sql: str) -> str:
@@ -52,43 +44,45 @@ def _thread_id_as_text(sql: str) -> str:
     return changed
 
 
-class TenantSaver(AsyncPostgresSaver):
-    """One user's checkpoints. With a fence it writes for that run; without, it only reads."""
+class TenantReader(AsyncPostgresSaver):
+    """One user's checkpoints, for reading."""
 
-    UPSERT_CHECKPOINT_BLOBS_SQL = _keyed_by_user(base.UPSERT_CHECKPOINT_BLOBS_SQL)
-    UPSERT_CHECKPOINTS_SQL = _keyed_by_user(base.UPSERT_CHECKPOINTS_SQL)
-    UPSERT_CHECKPOINT_WRITES_SQL = _keyed_by_user(base.UPSERT_CHECKPOINT_WRITES_SQL)
-    INSERT_CHECKPOINT_WRITES_SQL = _keyed_by_user(base.INSERT_CHECKPOINT_WRITES_SQL)
     SELECT_SQL = _thread_id_as_text(base.SELECT_SQL)
+
+    def __init__(self, pool: CheckpointPool, owner: Owner) -> None:
+        super().__init__(conn=None)  # type: ignore[arg-type]  # _cursor never uses it
+        self._pool = pool
+        self._owner = owner
+
+    @asynccontextmanager
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
+        """The library's one way to the database; ``pipeline`` is how it marks its writes."""
+        if pipeline:
+            raise LeaseLost("Checkpoints are written by the run that holds the thread.")
+        async with self._pool.transaction(self._owner.user_id) as cursor:
+            yield cursor
+
+
+class TenantSaver(TenantReader):
+    """One user's checkpoints, for one run: everything it writes carries the run's fence."""
 
     def __init__(
         self,
         pool: CheckpointPool,
-        user_id: UserId,
-        *,
-        fence: Fence | None = None,
-        on_failure: Callable[[BaseException], None] | None = None,
+        database: TenantDatabase,
+        owner: Owner,
+        fence: Fence,
+        on_failure: Callable[[BaseException], None],
     ) -> None:
-        super().__init__(conn=None)  # type: ignore[arg-type]  # _cursor below never uses it
-        self._pool = pool
-        self._user_id = user_id
+        super().__init__(pool, owner)
+        self._database = database
         self._fence = fence
         self._on_failure = on_failure
-        self._writes = _Writes()
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Store a checkpoint under the fence; see the library for the arguments."""
-        async with self._writing():
-            async for attempt in _retrying():
-                with attempt:
-                    return await super().aput(config, checkpoint, metadata, new_versions)
-        raise AssertionError
+        self._batch = CheckpointBatch()
+        self._waiting: list[asyncio.Future[None]] = []
+        self._due: asyncio.TimerHandle | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._closed = False
 
     async def aput_writes(
         self,
@@ -97,67 +91,77 @@ class TenantSaver(AsyncPostgresSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Store a task's writes under the fence; see the library for the arguments."""
-        async with self._writing():
-            async for attempt in _retrying():
-                with attempt:
-                    await super().aput_writes(config, writes, task_id, task_path)
+        """Store a task's writes; an exception's text, which may quote people, is left out."""
+        kept = [(c, type(v).__name__) if c == ERROR else (c, v) for c, v in writes]
+        await super().aput_writes(config, kept, task_id, task_path)
 
     async def close(self) -> None:
-        """Wait for writes in flight and refuse later ones: LangGraph sends strays after a cancel."""
-        await self._writes.close()
+        """Store what was handed in, and refuse the rest: strays come even after a cancel."""
+        self._closed = True
+        self._write_now()
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
 
     @asynccontextmanager
-    async def _writing(self) -> AsyncIterator[None]:
-        with self._writes:
-            try:
-                yield
-            except Exception as error:
-                if self._on_failure is not None:
-                    self._on_failure(error)
-                raise
-
-    @asynccontextmanager
-    async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
-        """The library's one way to the database; ``pipeline`` is how it marks its writes."""
-        if pipeline and self._fence is None:
-            raise LeaseLost("A saver without a fence only reads.")
-        async with self._pool.transaction(
-            self._user_id, fence=self._fence if pipeline else None, write=pipeline
-        ) as cursor:
-            yield cursor
-
-
-class _Writes:
-    """Counts writes in flight; once closed, no new one starts."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._closed = False
-        self._idle = asyncio.Event()
-        self._idle.set()
-
-    def __enter__(self) -> Self:
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[Any]:
+        if not pipeline:
+            async with super()._cursor() as cursor:
+                yield cursor
+            return
         if self._closed:
             raise LeaseLost("The run is over.")
-        self._count += 1
-        self._idle.clear()
-        return self
+        before = len(self._batch.checkpoints)
+        yield BatchCursor(self._batch)
+        await self._written(urgent=len(self._batch.checkpoints) > before)
 
-    def __exit__(self, *_: object) -> None:
-        self._count -= 1
-        if not self._count:
-            self._idle.set()
+    def _written(self, *, urgent: bool) -> asyncio.Future[None]:
+        """Resolves when what was collected so far is committed."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(done)
+        if urgent:
+            self._write_now()
+        elif self._due is None:
+            self._due = loop.call_later(PILE_UP_SECONDS, self._write_now)
+        return done
 
-    async def close(self) -> None:
-        self._closed = True
-        await self._idle.wait()
+    def _write_now(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        if self._writing is None and self._waiting:
+            self._writing = asyncio.create_task(self._write_batches())
+
+    async def _write_batches(self) -> None:
+        while self._waiting:
+            batch, self._batch = self._batch, CheckpointBatch()
+            waiting, self._waiting = self._waiting, []
+            try:
+                await self._write(batch)
+            except Exception as error:  # noqa: BLE001 - handed to whoever waits, and to the run
+                _fail(waiting, error)
+                self._on_failure(error)
+            else:
+                _succeed(waiting)
+        self._writing = None
+
+    async def _write(self, batch: CheckpointBatch) -> None:
+        if not batch:
+            return
+        fence = (self._fence.run_id, self._fence.number)
+        await while_database_is_away(
+            self._database.call, self._owner, _WRITE, *fence, *batch.arguments()
+        )
 
 
-def _retrying() -> AsyncRetrying:
-    return AsyncRetrying(
-        retry=retry_if_exception_type(DatabaseUnavailable),
-        stop=stop_after_delay(RETRY_SECONDS),
-        wait=wait_random_exponential(0.05, max=1),
-        reraise=True,
-    )
+def _succeed(waiting: list[asyncio.Future[None]]) -> None:
+    for done in waiting:
+        if not done.done():
+            done.set_result(None)
+
+
+def _fail(waiting: list[asyncio.Future[None]], error: Exception) -> None:
+    for done in waiting:
+        if not done.done():
+            done.set_exception(error)
+            done.exception()  # looked at: a waiter that was cancelled must not cause a warning

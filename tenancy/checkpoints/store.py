@@ -71,26 +71,32 @@ class TenantStore(BaseStore):
         raise TypeError(f"unknown store operation {type(op).__name__}")
 
     def _scoped_listing(self, op: ListNamespacesOp) -> ListNamespacesOp:
-        conditions = [
-            condition._replace(path=(self._scope, *condition.path))
-            if condition.match_type == "prefix"
-            else condition
-            for condition in op.match_conditions or ()
-        ]
-        conditions.append(MatchCondition("prefix", (self._scope,)))
+        conditions = [MatchCondition("prefix", (self._scope,))]
+        for condition in op.match_conditions or ():
+            conditions += self._scoped_conditions(condition)
         depth = None if op.max_depth is None else op.max_depth + 1
         return op._replace(match_conditions=tuple(conditions), max_depth=depth)
+
+    def _scoped_conditions(self, condition: MatchCondition) -> list[MatchCondition]:
+        if condition.match_type == "prefix":
+            return [condition._replace(path=(self._scope, *condition.path))]
+        # A suffix could reach the scope itself: as many labels as it has must come after that.
+        labels = ("*",) * len(condition.path)
+        return [condition, MatchCondition("prefix", (self._scope, *labels))]
 
     def _relative(self, result: Result) -> Result:
         if isinstance(result, Item):
             result.namespace = result.namespace[1:]
         elif isinstance(result, list):
-            for index, entry in enumerate(result):
-                if isinstance(entry, tuple):
-                    cast("list[Any]", result)[index] = entry[1:]
-                else:
-                    entry.namespace = entry.namespace[1:]
+            return cast("Result", [self._relative_entry(entry) for entry in result])
         return result
+
+    @staticmethod
+    def _relative_entry(entry: Any) -> Any:  # noqa: ANN401 - a found item or a namespace
+        if isinstance(entry, tuple):
+            return entry[1:]
+        entry.namespace = entry.namespace[1:]
+        return entry
 
 
 class _StoreRows(AsyncPostgresStore):
@@ -98,7 +104,7 @@ class _StoreRows(AsyncPostgresStore):
 
     def __init__(self, pool: CheckpointPool, user_id: UserId, fence: Fence | None) -> None:
         # Not the library's __init__: it starts a background task and wants a connection.
-        BasePostgresStore.__init__(self)  # type: ignore[no-untyped-call]
+        BasePostgresStore.__init__(self)
         self._task = None
         self._deserializer = None
         self.pipe = None

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+import asyncpg
+import psycopg
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -23,6 +25,7 @@ SQLSTATE_NO_TENANT = "ST002"
 SQLSTATE_USER_UNAVAILABLE = "ST003"
 _CONNECTION_LOST = ("08", "57P")
 """SQLSTATE classes: connection exceptions, operator intervention (shutdown, crash)."""
+_UNREACHABLE = (OSError, TimeoutError, asyncpg.InterfaceError, psycopg.OperationalError, PoolTimeout)
 
 
 class DatabaseUnavailable(ServiceUnavailable):
@@ -60,18 +63,34 @@ def create_engine(settings: DatabaseSettings) -> AsyncEngine:
         pool_timeout=settings.acquire_timeout,
         connect_args={
             "timeout": settings.connect_timeout,
-            "prepared_statement_cache_size": 100 if settings.prepared_statements else 0,
-            "statement_cache_size": 0,
-            "server_settings": {
-                "application_name": settings.application_name,
-                "statement_timeout": str(int(settings.statement_timeout * 1000)),
-                "idle_in_transaction_session_timeout": str(
-                    int(settings.idle_in_transaction_timeout * 1000)
-                ),
-                "jit": "off",
-            },
+            "statement_cache_size": 100 if settings.prepared_statements else 0,
+            "server_settings": server_settings(settings),
         },
     )
+
+
+def server_settings(settings: DatabaseSettings) -> dict[str, str]:
+    """What every session of ours begins with. Times in milliseconds."""
+    return {
+        "application_name": settings.application_name,
+        "statement_timeout": str(int(settings.statement_timeout * 1000)),
+        "idle_in_transaction_session_timeout": str(int(settings.idle_in_transaction_timeout * 1000)),
+        "jit": "off",
+    }
+
+
+def translated(error: BaseException) -> Exception | None:
+    """The domain's error for what a driver raised, or None if it is a fault of ours."""
+    state = str(getattr(error, "sqlstate", None) or "")
+    if state == SQLSTATE_LEASE_LOST:
+        return LeaseLost()
+    if state == SQLSTATE_NO_TENANT:
+        return NoTenant("no user is bound to this transaction")
+    if state == SQLSTATE_USER_UNAVAILABLE:
+        return UserUnavailable()
+    if state.startswith(_CONNECTION_LOST) or isinstance(error, _UNREACHABLE):
+        return DatabaseUnavailable()
+    return None
 
 
 @contextmanager
@@ -80,21 +99,6 @@ def domain_errors() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise _translated(error) or error from error
+        raise translated(error.orig or error) or error from error
     except (PoolTimeout, OSError) as error:
         raise DatabaseUnavailable from error
-
-
-def _translated(error: DBAPIError) -> Exception | None:
-    state = str(getattr(error.orig, "sqlstate", None) or "")
-    if state == SQLSTATE_LEASE_LOST:
-        return LeaseLost()
-    if state == SQLSTATE_NO_TENANT:
-        return NoTenant("no user is bound to this transaction")
-    if state == SQLSTATE_USER_UNAVAILABLE:
-        return UserUnavailable()
-    if state.startswith(_CONNECTION_LOST) or (
-        not state and isinstance(error, OperationalError | InterfaceError)
-    ):
-        return DatabaseUnavailable()
-    return None

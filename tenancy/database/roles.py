@@ -21,12 +21,15 @@ _FACTS = sa.text(
                    AND pg_has_role(r.oid, o.oid, 'MEMBER')) AS owner_member,
            EXISTS (SELECT 1 FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
                    AND c.relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'TRUNCATE')) AS truncates,
-           to_regclass('public.runs') IS NOT NULL
-             AND has_column_privilege('public.runs', 'request', 'SELECT') AS reads_content
+           EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = to_regclass('public.runs')
+                   AND a.attname = 'request'
+                   AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')) AS reads_content,
+           coalesce(has_table_privilege(to_regclass('public.alembic_version'), 'SELECT'), false)
+             AS reads_revision
     FROM pg_roles r WHERE r.rolname = current_user
     """
 )
-_REVISION = sa.text("SELECT version_num FROM alembic_version")
+_REVISION = sa.text("SELECT version_num FROM public.alembic_version")
 
 
 class WrongRole(StoaError):
@@ -60,6 +63,8 @@ async def assert_role(settings: DatabaseSettings, *, reads_content: bool) -> Non
             async with engine.connect() as connection:
                 facts = (await connection.execute(_FACTS, {"owner": OWNER_ROLE})).one()
                 _check(facts, reads_content=reads_content)
+                if not facts.reads_revision:  # never migrated: there is nothing to ask
+                    raise WrongRevision
                 if (await connection.execute(_REVISION)).scalar() != head_revision():
                     raise WrongRevision
     finally:

@@ -27,6 +27,8 @@ RUN_CHANGED = "stoa_run_changed"
 
 _MOST_KEYS = 100
 """Keys per notification: 100 × 74 characters stay below Postgres' 8,000 bytes."""
+_SPACING_SECONDS = 0.004
+"""After a notification, wait this long and send together what came meanwhile."""
 _RECONNECT = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
 
 
@@ -82,6 +84,7 @@ class Announcer:
                 try:
                     connection = connection or await _connect(self._dsn)
                     await self._send(connection)
+                    await asyncio.sleep(_SPACING_SECONDS)
                 except _RECONNECT as error:
                     log.warning("announcer lost its connection", error=type(error).__name__)
                     connection = None

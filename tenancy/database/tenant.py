@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import UUID
 
+from tenancy.database.calls import FunctionCalls
 from tenancy.database.engine import DatabaseSettings, create_engine, domain_errors
 from tenancy.principal import UserId
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
+    import asyncpg
     from sqlalchemy.ext.asyncio import AsyncConnection
     from sqlalchemy.sql.base import Executable
 
@@ -29,9 +31,7 @@ _BEGIN_READ = sa.text("SELECT tenant.begin_read(:user)").bindparams(sa.bindparam
 _BEGIN_WRITE = sa.text("SELECT tenant.begin_write(:user)").bindparams(
     sa.bindparam("user", type_=UUID)
 )
-_SIGN_IN = sa.text("SELECT tenant.sign_in(:identity, :candidate, :name, :email)").bindparams(
-    sa.bindparam("candidate", type_=UUID)
-)
+_SIGN_IN = "SELECT tenant.sign_in($1, $2, $3, $4)"
 
 
 class TenantRead:
@@ -73,6 +73,7 @@ class TenantDatabase:
 
     def __init__(self, settings: DatabaseSettings) -> None:
         self._engine = create_engine(settings)
+        self._calls = FunctionCalls(settings)
 
     @asynccontextmanager
     async def reading(self, owner: Owner) -> AsyncIterator[TenantRead]:
@@ -100,33 +101,31 @@ class TenantDatabase:
                 yield TenantWrite(connection, owner.user_id)
 
     async def call(
-        self, owner: Owner, statement: Executable, params: Mapping[str, Any]
-    ) -> sa.Row[Any] | None:
-        """Call one function of schema ``tenant`` that binds ``:user`` itself, in one transaction.
+        self,
+        owner: Owner,
+        function: str,
+        *arguments: Any,  # noqa: ANN401 - whatever the function takes
+    ) -> list[asyncpg.Record]:
+        """Call a function of schema ``tenant`` whose first argument is the user it binds itself.
 
-        The hot path: bind, guard and work are one round trip. Until the function has bound the
-        user, every table of a person raises.
+        The hot path: the call is its own transaction, so bind, guard, work and commit are one
+        round trip. Until the function has bound the user, every table of a person raises.
 
         Raises:
             LeaseLost: the function's guard found that the run is another worker's.
             UserUnavailable: the owner is suspended, being erased, or gone.
             DatabaseUnavailable: Postgres cannot be reached.
         """
-        with domain_errors():
-            async with self._engine.begin() as connection:
-                result = await connection.execute(statement, {**params, "user": owner.user_id})
-                return result.first()
+        return await self._calls.fetch(function, owner.user_id, *arguments)
 
     async def sign_in(
         self, identity: str, candidate: UserId, name: str | None, email: str | None
     ) -> UserId:
         """Return the user behind a verified identity; the candidate becomes them if new."""
-        params = {"identity": identity, "candidate": candidate, "name": name, "email": email}
-        with domain_errors():
-            async with self._engine.begin() as connection:
-                found = await connection.execute(_SIGN_IN, params)
-                return UserId(found.scalar_one())
+        (row,) = await self._calls.fetch(_SIGN_IN, candidate, identity, name, email)
+        return UserId(row[0])
 
     async def close(self) -> None:
         """Close every connection."""
+        await self._calls.close()
         await self._engine.dispose()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+from pathlib import Path
 from typing import Protocol
 
 import httpx
@@ -40,11 +42,17 @@ class HttpJwksFetcher:
         *,
         seconds: float = _SECONDS,
         largest: int = _LARGEST_DOCUMENT,
+        ca_file: Path | None = None,
     ) -> None:
         self._url = httpx.URL(url)
         self._seconds = seconds
         self._largest = largest
-        self._client = httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=seconds)
+        self._client = httpx.AsyncClient(
+            verify=True if ca_file is None else ssl.create_default_context(cafile=ca_file),
+            trust_env=False,
+            follow_redirects=False,
+            timeout=seconds,
+        )
 
     async def fetch(self) -> bytes:
         """Return the document's bytes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
@@ -22,6 +23,8 @@ class JwtIdentitySettings:
     issuer: str
     audience: str
     jwks_url: str
+    ca_file: Path | None = None
+    """Certificates that the issuer's is checked against, instead of the public authorities'."""
     admin_claim: str = "groups"
     admin_value: str = "stoa-admins"
     leeway: int = 30
@@ -41,6 +44,8 @@ class JwtIdentitySettings:
             if not getattr(self, name).strip():
                 raise ValueError(f"The identity {name} must not be empty.")
         _check_jwks_url(self.jwks_url)
+        if self.ca_file is not None and not self.ca_file.is_file():
+            raise ValueError("The file of the issuer's CA certificates is not there.")
 
 
 def _check_jwks_url(url: str) -> None:

@@ -3,34 +3,35 @@
 
 CREATE SCHEMA IF NOT EXISTS tenant;
 
+CREATE OR REPLACE FUNCTION tenant.unbound(p_what text) RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+BEGIN
+  RAISE EXCEPTION 'no % is bound to this transaction', p_what USING ERRCODE = 'ST002';
+END $$;
+
 -- The transaction's user. Raises when there is none: a session that lost its setting must
 -- fail, not count zero rows. A setting used once reads '' afterwards, hence nullif.
+-- Plain SQL, so that the planner inlines it into the policies.
 CREATE OR REPLACE FUNCTION tenant.user_id() RETURNS uuid
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
-DECLARE
-  bound text := nullif(current_setting('app.user_id', true), '');
-BEGIN
-  IF bound IS NULL THEN
-    RAISE EXCEPTION 'no user is bound to this transaction' USING ERRCODE = 'ST002';
-  END IF;
-  RETURN bound::uuid;
-END $$;
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT coalesce(
+    nullif(pg_catalog.current_setting('app.user_id', true), ''), tenant.unbound('user')
+  )::pg_catalog.uuid
+$$;
 
 -- The verified (issuer, subject) that a sign-in transaction is about.
 CREATE OR REPLACE FUNCTION tenant.identity() RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
-DECLARE
-  bound text := nullif(current_setting('app.identity', true), '');
-BEGIN
-  IF bound IS NULL THEN
-    RAISE EXCEPTION 'no identity is bound to this transaction' USING ERRCODE = 'ST002';
-  END IF;
-  RETURN bound;
-END $$;
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT coalesce(
+    nullif(pg_catalog.current_setting('app.identity', true), ''), tenant.unbound('identity')
+  )
+$$;
 
+-- Binds the user for reading, and for nothing else: writes have to hold the user's row.
 CREATE OR REPLACE FUNCTION tenant.begin_read(p_user uuid) RETURNS void
 LANGUAGE sql AS $$
-  SELECT set_config('app.user_id', p_user::text, true);
+  SELECT set_config('app.user_id', p_user::text, true),
+         set_config('transaction_read_only', 'on', true);
 $$;
 
 -- Binds the user and holds their row, so that an erasure waits for this transaction and
@@ -80,27 +81,54 @@ BEGIN
   ON CONFLICT (user_id, run_id, seq) DO NOTHING;
 END $$;
 
--- What a claimed run needs to be executed; the next event's seq comes with it.
-CREATE OR REPLACE FUNCTION tenant.load_run(
-  p_user uuid, p_run uuid, p_fence bigint,
-  OUT thread_id uuid, OUT graph_id text, OUT request jsonb, OUT metadata jsonb,
-  OUT attempt int, OUT next_seq int
+-- Begins an attempt: what a claimed run needs to be executed, and its first event, which is
+-- committed with the same round trip. No row when the fence has moved on.
+CREATE OR REPLACE FUNCTION tenant.begin_attempt(p_user uuid, p_run uuid, p_fence bigint)
+RETURNS TABLE (
+  thread_id uuid, graph_id text, request jsonb, metadata jsonb, attempt int, next_seq int
 )
 LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  seq int;
 BEGIN
   PERFORM tenant.begin_write(p_user);
   PERFORM tenant.hold_fence(p_run, p_fence);
-  SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt
-  INTO thread_id, graph_id, request, metadata, attempt
-  FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run;
-  SELECT coalesce(max(e.seq), 0) + 1 INTO next_seq
+  SELECT coalesce(max(e.seq), 0) + 1 INTO seq
   FROM public.run_events e WHERE e.user_id = p_user AND e.run_id = p_run;
+  INSERT INTO public.run_events (user_id, run_id, seq, event, data)
+  SELECT p_user, p_run, seq, 'metadata',
+    convert_to(format('{"run_id":"%s","attempt":%s}', p_run, r.attempt), 'UTF8')
+  FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run;
+  RETURN QUERY
+  SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt, seq + 1
+  FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run;
+END $$;
+
+-- The next page of a run's log, each row with the run's state in the same snapshot; one row
+-- without an event when there is nothing new, none when the run is not the user's.
+CREATE OR REPLACE FUNCTION tenant.read_log(p_user uuid, p_run uuid, p_after int, p_limit int)
+RETURNS TABLE (
+  state text, error_code text, error_message text, seq int, event text, data bytea
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM tenant.begin_read(p_user);
+  RETURN QUERY
+  SELECT r.state::text, r.error_code, r.error_message, e.seq, e.event, e.data
+  FROM public.runs r
+  LEFT JOIN public.run_events e
+    ON e.user_id = r.user_id AND e.run_id = r.run_id AND e.seq > p_after
+  WHERE r.user_id = p_user AND r.run_id = p_run
+  ORDER BY e.seq
+  LIMIT p_limit;
 END $$;
 
 -- Ends a run: the last events and the outcome commit together, so nobody can read `end`
 -- before both. The row is locked for update first (share-then-update would deadlock).
 CREATE OR REPLACE FUNCTION tenant.settle_run(
-  p_user uuid, p_run uuid, p_fence bigint, p_state public.run_state,
+  p_user uuid, p_run uuid, p_fence bigint, p_state text,
   p_error_code text, p_error_message text,
   p_first_seq int, p_events text[], p_data bytea[]
 ) RETURNS void
@@ -108,7 +136,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM tenant.begin_write(p_user);
   UPDATE public.runs r
-  SET state = p_state, error_code = p_error_code, error_message = p_error_message,
+  SET state = p_state::public.run_state, error_code = p_error_code, error_message = p_error_message,
       worker_id = NULL, ended_at = clock_timestamp(), updated_at = clock_timestamp()
   WHERE r.user_id = p_user AND r.run_id = p_run
     AND r.fence = p_fence AND r.state = 'running'
@@ -127,7 +155,7 @@ END $$;
 -- Finds the user of a verified identity, or makes the candidate that user. Two first requests
 -- at once agree on one: the loser's insert fails on the unique identity and it reads again.
 CREATE OR REPLACE FUNCTION tenant.sign_in(
-  p_identity text, p_candidate uuid, p_name text, p_email text
+  p_candidate uuid, p_identity text, p_name text, p_email text
 ) RETURNS uuid
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -149,4 +177,56 @@ BEGIN
   UPDATE public.users SET name = p_name, email = p_email
   WHERE user_id = found_user AND (name, email) IS DISTINCT FROM (p_name, p_email);
   RETURN found_user;
+END $$;
+
+-- Writes a batch of LangGraph's rows, as langgraph-checkpoint-postgres 3.2.0 would, with the
+-- user in every key. The guard is the last statement before the commit.
+CREATE OR REPLACE FUNCTION tenant.write_checkpoints(
+  p_user uuid, p_run uuid, p_fence bigint, p_thread text,
+  c_ns text[], c_id text[], c_parent text[], c_checkpoint text[], c_metadata text[],
+  b_ns text[], b_channel text[], b_version text[], b_type text[], b_blob bytea[],
+  w_ns text[], w_checkpoint text[], w_task text[], w_path text[], w_idx int[],
+  w_channel text[], w_type text[], w_blob bytea[], w_replaces bool[]
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  thread uuid := p_thread::uuid;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  IF cardinality(b_ns) > 0 THEN
+    INSERT INTO public.checkpoint_blobs
+      (user_id, thread_id, checkpoint_ns, channel, version, type, blob)
+    SELECT p_user, thread, b.*
+    FROM unnest(b_ns, b_channel, b_version, b_type, b_blob) AS b
+    ON CONFLICT (user_id, thread_id, checkpoint_ns, channel, version) DO NOTHING;
+  END IF;
+  IF cardinality(c_ns) > 0 THEN
+    INSERT INTO public.checkpoints
+      (user_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+    SELECT p_user, thread, c.ns, c.id, c.parent, c.checkpoint::jsonb, c.metadata::jsonb
+    FROM unnest(c_ns, c_id, c_parent, c_checkpoint, c_metadata)
+      AS c (ns, id, parent, checkpoint, metadata)
+    ON CONFLICT (user_id, thread_id, checkpoint_ns, checkpoint_id)
+    DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata;
+  END IF;
+  IF false = ANY (w_replaces) THEN
+    INSERT INTO public.checkpoint_writes
+      (user_id, thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+    SELECT p_user, thread, w.ns, w.id, w.task, w.path, w.idx, w.channel, w.type, w.blob
+    FROM unnest(w_ns, w_checkpoint, w_task, w_path, w_idx, w_channel, w_type, w_blob, w_replaces)
+      AS w (ns, id, task, path, idx, channel, type, blob, replaces)
+    WHERE NOT w.replaces
+    ON CONFLICT (user_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO NOTHING;
+  END IF;
+  IF true = ANY (w_replaces) THEN
+    INSERT INTO public.checkpoint_writes
+      (user_id, thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+    SELECT p_user, thread, w.ns, w.id, w.task, w.path, w.idx, w.channel, w.type, w.blob
+    FROM unnest(w_ns, w_checkpoint, w_task, w_path, w_idx, w_channel, w_type, w_blob, w_replaces)
+      AS w (ns, id, task, path, idx, channel, type, blob, replaces)
+    WHERE w.replaces
+    ON CONFLICT (user_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
+    DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob;
+  END IF;
+  PERFORM tenant.hold_fence(p_run, p_fence);
 END $$;

@@ -1,0 +1,1 @@
+"""Graphs that benchmarks run."""
