@@ -51,7 +51,9 @@ class FileSecrets(PydanticBaseSettingsSource):
 
     def __call__(self) -> dict[str, object]:
         """Return every field that has a file."""
-        found = {name: self.get_field_value(None, name)[0] for name in self.settings_cls.model_fields}
+        found = {
+            name: self.get_field_value(None, name)[0] for name in self.settings_cls.model_fields
+        }
         return {name: value for name, value in found.items() if value is not None}
 
 
@@ -75,7 +77,8 @@ class Settings(BaseSettings):
         None, description="DSN that `stoa migrate` uses; creates the other roles where missing."
     )
     listen_database_url: SecretStr | None = Field(
-        None, description="Direct DSN for LISTEN (not through PgBouncer). Default: the service role's."
+        None,
+        description="Direct DSN for LISTEN (not through PgBouncer). Default: the service role's.",
     )
     database_pool_size: int = Field(
         10, ge=1, le=200, description="Connections per role and process."
@@ -95,8 +98,13 @@ class Settings(BaseSettings):
     identity_jwks_url: HttpUrl | None = Field(
         None, description="Where the issuer publishes its keys: https, or http on loopback."
     )
+    identity_ca: Path | None = Field(
+        None, description="File of CA certificates (PEM) for an issuer without a public one."
+    )
     identity_admin_claim: str = Field("groups", description="Claim that names a person's roles.")
-    identity_admin_value: str = Field("stoa-admins", description="The value that makes an operator.")
+    identity_admin_value: str = Field(
+        "stoa-admins", description="The value that makes an operator."
+    )
     sign_out_url: str = Field(
         "/oauth2/sign_out", description="Where the gateway signs a person out; a path or URL."
     )

@@ -12,7 +12,7 @@ from app.api.streams import OpenStreams
 from app.databases import listen_dsn, service_settings
 from app.runs.history import ThreadHistory
 from app.runs.tail import RunTail
-from app.settings import Settings
+from app.settings import Settings, SettingsError
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.signals import Announcer
 from tenancy.database.tenant import TenantDatabase
@@ -79,12 +79,20 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 
 def identity_settings(settings: Settings) -> JwtIdentitySettings:
-    """What assertions are checked against."""
-    return JwtIdentitySettings(
-        header=settings.identity_header,
-        issuer=settings.required("identity_issuer"),
-        audience=settings.required("identity_audience"),
-        jwks_url=settings.required("identity_jwks_url"),
-        admin_claim=settings.identity_admin_claim,
-        admin_value=settings.identity_admin_value,
-    )
+    """What assertions are checked against.
+
+    Raises:
+        SettingsError: one that is needed is missing, or cannot be used.
+    """
+    try:
+        return JwtIdentitySettings(
+            header=settings.identity_header,
+            issuer=settings.required("identity_issuer"),
+            audience=settings.required("identity_audience"),
+            jwks_url=settings.required("identity_jwks_url"),
+            ca_file=settings.identity_ca,
+            admin_claim=settings.identity_admin_claim,
+            admin_value=settings.identity_admin_value,
+        )
+    except ValueError as error:
+        raise SettingsError(f"STOA_IDENTITY_…: {error}") from error

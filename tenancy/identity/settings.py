@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -44,8 +45,8 @@ class JwtIdentitySettings:
             if not getattr(self, name).strip():
                 raise ValueError(f"The identity {name} must not be empty.")
         _check_jwks_url(self.jwks_url)
-        if self.ca_file is not None and not self.ca_file.is_file():
-            raise ValueError("The file of the issuer's CA certificates is not there.")
+        if self.ca_file is not None:
+            _check_ca_file(self.ca_file)
 
 
 def _check_jwks_url(url: str) -> None:
@@ -55,6 +56,13 @@ def _check_jwks_url(url: str) -> None:
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname)):
         return
     raise ValueError("The JWKS address must be https, or http on loopback.")
+
+
+def _check_ca_file(path: Path) -> None:
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError as error:
+        raise ValueError("The file of CA certificates cannot be read as PEM.") from error
 
 
 def is_loopback(host: str) -> bool:

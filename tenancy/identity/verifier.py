@@ -37,9 +37,7 @@ class IdentityVerifier:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        self._fetcher = fetcher or HttpJwksFetcher(
-            settings.jwks_url, ca_file=settings.ca_file
-        )
+        self._fetcher = fetcher or HttpJwksFetcher(settings.jwks_url, ca_file=settings.ca_file)
         self._keys = JwksCache(settings, self._fetcher, clock)
         self._now = now
 
