@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from app.cli import bench, dev, gateway, migrate, model, web, worker
+from app.cli import bench, dev, gateway, migrate, model, settings, web, worker
 from app.cli.failures import exit_status
 
 application = typer.Typer(
@@ -25,6 +25,7 @@ for name, module in (
     ("migrate", migrate),
     ("gateway", gateway),
     ("model", model),
+    ("settings", settings),
 ):
     application.command(name)(module.command)
 application.add_typer(bench.application, name="bench")
