@@ -33,16 +33,16 @@ async def accept_run(
     metadata = run_metadata(body)
     if request.checkpoint_id is not None:
         await services.history.state(principal, thread_id, request.checkpoint_id)
-    async with services.database.writing(principal) as tx:
-        run = await create_run(
-            tx,
-            thread_id=thread_id,
-            assistant_id=assistant.assistant_id,
-            graph_id=assistant.graph_id,
-            request=request,
-            metadata=metadata,
-            title=title_of(body.input),
-            if_not_exists=body.if_not_exists or "reject",
-        )
+    run = await create_run(
+        services.database,
+        principal,
+        thread_id=thread_id,
+        assistant_id=assistant.assistant_id,
+        graph_id=assistant.graph_id,
+        request=request,
+        metadata=metadata,
+        title=title_of(body.input),
+        if_not_exists=body.if_not_exists or "reject",
+    )
     services.announcer.run_queued()
     return run

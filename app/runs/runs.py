@@ -11,13 +11,14 @@ import sqlalchemy as sa
 from app.runs import threads as thread_rows
 from app.runs.states import RunState
 from tenancy.errors import RunNotFound, ThreadNotFound
-from tenancy.tables import runs, threads
+from tenancy.tables import runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from tenancy.database.tenant import TenantRead, TenantWrite
+    from tenancy.database.tenant import TenantDatabase, TenantRead
+    from tenancy.principal import Owner
 
 StreamMode = Literal[
     "values",
@@ -106,8 +107,12 @@ def _run(row: sa.Row[Any]) -> Run:
     return Run(**fields)
 
 
+_ACCEPT = "SELECT tenant.accept_run($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+
+
 async def create_run(  # noqa: PLR0913 - what a run is made of
-    tx: TenantWrite,
+    database: TenantDatabase,
+    owner: Owner,
     *,
     thread_id: UUID,
     assistant_id: UUID,
@@ -117,7 +122,7 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
     title: str | None = None,
     if_not_exists: Literal["create", "reject"] = "reject",
 ) -> Run:
-    """Put a run into its thread's queue. The caller commits, then announces it.
+    """Put a run into its thread's queue. It is committed on return; the caller announces it.
 
     ``title`` becomes the thread's title if it has none. The thread is locked first, so runs
     of one thread are ordered as they were accepted.
@@ -125,42 +130,28 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
     Raises:
         ThreadNotFound: no such thread, and ``if_not_exists`` is ``reject``.
     """
-    if if_not_exists == "create":
-        await thread_rows.create_thread(tx, thread_id=thread_id, if_exists="do_nothing")
-    await _touch_thread(tx, thread_id, title)
-    now = sa.select(sa.func.clock_timestamp()).scalar_subquery()
-    row = await tx.first(
-        sa.insert(runs)
-        .values(
-            user_id=tx.user_id,
-            run_id=uuid4(),
-            thread_id=thread_id,
-            assistant_id=assistant_id,
-            graph_id=graph_id,
-            request=request.as_json(),
-            metadata=dict(metadata or {}),
-            created_at=now,
-            updated_at=now,
-        )
-        .returning(*_COLUMNS)
-    )
-    if row is None:
-        raise RunNotFound
-    return _run(row)
-
-
-async def _touch_thread(tx: TenantWrite, thread_id: UUID, title: str | None) -> None:
-    """Mark the thread as changed; the update is also the lock."""
-    changed = await tx.change(
-        sa.update(threads)
-        .where(threads.c.thread_id == thread_id)
-        .values(
-            updated_at=sa.func.clock_timestamp(),
-            title=sa.func.coalesce(threads.c.title, title),
-        )
-    )
-    if not changed:
+    run_id, create = uuid4(), if_not_exists == "create"
+    kept = dict(metadata or {})
+    what = (assistant_id, graph_id, request.as_json(), kept, title)
+    (row,) = await database.call(owner, _ACCEPT, thread_id, run_id, *what, create)
+    accepted_at = row[0]
+    if accepted_at is None:
         raise ThreadNotFound
+    return Run(
+        run_id=run_id,
+        thread_id=thread_id,
+        assistant_id=assistant_id,
+        graph_id=graph_id,
+        state=RunState.PENDING,
+        attempt=0,
+        metadata=kept,
+        multitask_strategy="enqueue",
+        request=request,
+        error_code=None,
+        error_message=None,
+        created_at=accepted_at,
+        updated_at=accepted_at,
+    )
 
 
 async def get_run(tx: TenantRead, thread_id: UUID, run_id: UUID) -> Run:

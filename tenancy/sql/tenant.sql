@@ -66,6 +66,36 @@ BEGIN
   END IF;
 END $$;
 
+-- Puts a run into its thread's queue; NULL when there is no such thread. The update of the
+-- thread is also the lock that orders its runs.
+CREATE OR REPLACE FUNCTION tenant.accept_run(
+  p_user uuid, p_thread uuid, p_run uuid, p_assistant uuid, p_graph text,
+  p_request jsonb, p_metadata jsonb, p_title text, p_create boolean
+) RETURNS timestamptz
+LANGUAGE plpgsql AS $$
+DECLARE
+  accepted timestamptz;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  UPDATE public.threads SET updated_at = clock_timestamp(), title = coalesce(title, p_title)
+  WHERE user_id = p_user AND thread_id = p_thread;
+  IF NOT FOUND THEN
+    IF NOT p_create THEN
+      RETURN NULL;
+    END IF;
+    INSERT INTO public.threads (user_id, thread_id, title) VALUES (p_user, p_thread, p_title)
+    ON CONFLICT (user_id, thread_id) DO UPDATE SET updated_at = clock_timestamp();
+  END IF;
+  accepted := clock_timestamp();
+  INSERT INTO public.runs (
+    user_id, run_id, thread_id, assistant_id, graph_id, request, metadata, created_at, updated_at
+  )
+  VALUES (
+    p_user, p_run, p_thread, p_assistant, p_graph, p_request, p_metadata, accepted, accepted
+  );
+  RETURN accepted;
+END $$;
+
 -- Appends one flush of events: bind, guard and insert in one round trip.
 CREATE OR REPLACE FUNCTION tenant.append_events(
   p_user uuid, p_run uuid, p_fence bigint, p_first_seq int, p_events text[], p_data bytea[]

@@ -179,14 +179,14 @@ async def make_thread(
 
 async def queue_run(tenants: TenantDatabase, person: Principal, thread_id: UUID) -> Run:
     """A run that waits for a worker."""
-    async with tenants.writing(person) as tx:
-        return await create_run(
-            tx,
-            thread_id=thread_id,
-            assistant_id=ASSISTANT,
-            graph_id="agent",
-            request=RunRequest(input={"messages": ["hello"]}),
-        )
+    return await create_run(
+        tenants,
+        person,
+        thread_id=thread_id,
+        assistant_id=ASSISTANT,
+        graph_id="agent",
+        request=RunRequest(input={"messages": ["hello"]}),
+    )
 
 
 async def make_worker(dispatch: DispatchDatabase, lease_seconds: float = LEASE_SECONDS) -> UUID:
