@@ -7,6 +7,7 @@ import { ChatPage } from "./chat/ChatPage";
 import { Layout } from "./layout/Layout";
 import { SessionGate } from "./session/SessionGate";
 import { theme } from "./theme";
+import { useThreadTitle } from "./threads/useThreadTitle";
 
 const MAX_RETRIES = 2;
 
@@ -29,6 +30,7 @@ const queries = new QueryClient({
 function Routes() {
   const [, params] = useRoute("/chat/:threadId");
   const threadId = params?.threadId ?? null;
+  useThreadTitle(threadId);
   return (
     <Layout activeId={threadId}>
       <ChatPage threadId={threadId} />

@@ -73,8 +73,10 @@ export function ChatPage({ threadId }: { threadId: string | null }) {
   return (
     <div className={classes.page}>
       {loadProblem && (
-        <Alert color="red" m="md">
-          {t("chat.loadFailed")}
+        <Alert color="red" m="md" title={t("chat.loadFailed")}>
+          <Button variant="default" onClick={conversation.reload}>
+            {t("failure.retry")}
+          </Button>
         </Alert>
       )}
       {isLoading ? (

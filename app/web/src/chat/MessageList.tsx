@@ -33,6 +33,7 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
   const { messages, isAnswering, failure, isLost } = conversation;
   const { viewport, content, isAtEnd, scrollToEnd } = useStickToBottom();
   const last = messages.at(-1);
+  const isPending = isAnswering || isLost;
   const ownId = messages.findLast(({ type }) => type === "human")?.id;
 
   // Another thread, or a message of one's own, is looked at from its end.
@@ -46,17 +47,14 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
             <MessageView
               key={message.id ?? index}
               message={message}
-              isGrowing={isAnswering && message === last && message.type === "ai"}
+              isGrowing={isPending && message === last && message.type === "ai"}
             />
           ))}
-          {(isAnswering || isLost) && last?.type !== "ai" && (
+          {isPending && (isLost || last?.type !== "ai") && (
             <div className={classes.waiting}>
               <Loader type="dots" size="sm" aria-hidden />
               {isLost ? t("connection.reconnecting") : t("chat.thinking")}
             </div>
-          )}
-          {isLost && last?.type === "ai" && (
-            <div className={classes.waiting}>{t("connection.reconnecting")}</div>
           )}
           {failure && !isLost && (
             <FailureNotice

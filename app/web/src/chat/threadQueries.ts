@@ -59,7 +59,13 @@ export function useRuns(threadId: string | null, lostAt: number | null) {
   });
 }
 
-/** Have the thread's runs looked up again. */
-export function refreshRuns(queries: QueryClient, threadId: string): Promise<void> {
-  return queries.invalidateQueries({ queryKey: runsKey(threadId) });
+/** Have all that is known of the thread looked up again, or a part of it. */
+export function refreshThread(
+  queries: QueryClient,
+  threadId: string,
+  part?: "runs",
+): Promise<void> {
+  return queries.invalidateQueries({
+    queryKey: part === undefined ? ["thread", threadId] : runsKey(threadId),
+  });
 }

@@ -20,7 +20,7 @@ export function ThreadList({ activeId, onOpen }: ThreadListProps) {
   const [, navigate] = useLocation();
   const [toDelete, setToDelete] = useState<ThreadSummary | null>(null);
   const list = useThreads();
-  const threads = list.data?.pages.flat() ?? [];
+  const threads = list.data ?? [];
 
   return (
     <nav className={classes.nav} aria-label={t("nav.chats")}>

@@ -30,6 +30,11 @@ async function searchThreads(offset: number, signal: AbortSignal): Promise<Threa
   return threads as unknown as ThreadSummary[];
 }
 
+/** The pages as one list. Threads move while one leafs through, so a page may repeat some. */
+function uniqueThreads({ pages }: Pages): ThreadSummary[] {
+  return [...new Map(pages.flat().map((thread) => [thread.thread_id, thread])).values()];
+}
+
 function isAnyBusy(data: Pages | undefined): boolean {
   return data?.pages.flat().some((thread) => thread.status === "busy") ?? false;
 }
@@ -42,6 +47,7 @@ export function useThreads() {
     initialPageParam: 0,
     getNextPageParam: (last, pages) =>
       last.length < PAGE_SIZE ? undefined : pages.length * PAGE_SIZE,
+    select: uniqueThreads,
     refetchInterval: ({ state }) => (isAnyBusy(state.data) ? BUSY_POLL_MS : IDLE_POLL_MS),
   });
 }
