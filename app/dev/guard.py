@@ -24,6 +24,8 @@ from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1
 PR_SET_KEEPCAPS = 8
+PR_SET_SECUREBITS = 28
+SECBIT_NO_SETUID_FIXUP = 4
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_RAISE = 2
 CAPABILITY_VERSION_3 = 0x20080522
@@ -79,6 +81,8 @@ def _become(uid: int, gid: int, *, search: bool) -> None:
     keep = search and sys.platform.startswith("linux")
     if keep:
         _libc().prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
+        # access(2), with which PostgreSQL looks for its own files, would leave the capability out.
+        _libc().prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0)
     os.setgroups([])
     os.setgid(gid)
     os.setuid(uid)
@@ -95,9 +99,11 @@ def _keep_search() -> None:
         if data[0].permitted & bit:
             kept = (_CapData * 2)()
             kept[0].effective = kept[0].permitted = kept[0].inheritable = bit
-            libc.capset(ctypes.byref(header), ctypes.byref(kept))
+            if libc.capset(ctypes.byref(header), ctypes.byref(kept)) != 0:
+                sys.exit("the capabilities of root could not be given up")
             libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0)
             return
+    sys.exit("root has no right to pass closed folders here")
 
 
 def _run_and_watch(command: list[str], ending: int) -> int:

@@ -147,7 +147,10 @@ class Program:
     async def _said_ready(self) -> bool:
         if self._turn is None:
             return True
-        return bool(await asyncio.get_running_loop().sock_recv(self._turn, 1))
+        try:
+            return bool(await asyncio.get_running_loop().sock_recv(self._turn, 1))
+        except ConnectionError:
+            return False  # It ended without having taken its turn.
 
     async def _failure(self) -> DevelopmentError:
         await self._follow_to_the_end()
