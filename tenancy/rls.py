@@ -161,6 +161,7 @@ def table_statements(table: str, rules: TableRules, roles: Roles) -> Iterator[st
     if rules.personal:
         yield f"ALTER TABLE public.{table} ENABLE ROW LEVEL SECURITY"
         yield f"ALTER TABLE public.{table} FORCE ROW LEVEL SECURITY"
+    yield f"REVOKE ALL ON public.{table} FROM PUBLIC"
     for role, access in (
         (roles.service, rules.service),
         (roles.dispatch, rules.dispatch),

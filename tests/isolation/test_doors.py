@@ -173,16 +173,37 @@ class TestOneConnectionForAll:
                 await tx.all(sa.text("SELECT pg_sleep(60)"))
 
         sleeping = asyncio.create_task(write_and_sleep())
-        while not await superuser.fetchval(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-            " AND datname = current_database()"
-        ):
-            await asyncio.sleep(0.01)
+        await _until_asleep(superuser)
         sleeping.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sleeping
         assert await self.titles(tenants, bob) == []
         assert await self.titles(tenants, alice) == []
+
+    async def test_a_cancelled_call_of_a_function_leaves_nothing_either(
+        self,
+        tenants: TenantDatabase,
+        alice: Principal,
+        bob: Principal,
+        superuser: asyncpg.Connection,
+    ) -> None:
+        bind = "SELECT current_setting('app.user_id', true) AS bound"
+        writing = """
+            WITH bound AS MATERIALIZED (SELECT tenant.begin_write($1)),
+                 made AS (INSERT INTO threads (user_id, thread_id, title)
+                          SELECT $1, gen_random_uuid(), 'lost' FROM bound RETURNING 1)
+            SELECT pg_sleep(60) FROM made
+        """
+        sleeping = asyncio.create_task(tenants.call(alice, writing))
+        await _until_asleep(superuser)
+        sleeping.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sleeping
+        (row,) = await tenants._calls.fetch(bind)
+        assert not row["bound"]
+        count = "SELECT count(*) AS n FROM tenant.begin_read($1), threads"
+        assert [row["n"] for row in await tenants.call(bob, count)] == [0]
+        assert await superuser.fetchval("SELECT count(*) FROM threads") == 0
 
     async def test_the_binding_ends_with_the_transaction(
         self, tenants: TenantDatabase, alice: Principal
@@ -299,6 +320,15 @@ async def set_user_state_under_lock(
     async with connection.transaction():
         await connection.execute("SELECT 1 FROM users WHERE user_id = $1 FOR UPDATE", user_id)
         await set_user_state(connection, user_id, state)
+
+
+async def _until_asleep(looking: asyncpg.Connection) -> None:
+    """Until a session of this database is in the middle of ``pg_sleep``."""
+    while not await looking.fetchval(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+        " AND datname = current_database()"
+    ):
+        await asyncio.sleep(0.01)
 
 
 async def _until_blocked(database: TestDatabase, waiting: asyncpg.Connection | None) -> None:

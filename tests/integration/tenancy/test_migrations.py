@@ -1,0 +1,203 @@
+"""Bringing a database to the present schema: alone, twice, at once, and not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from sqlalchemy.exc import DBAPIError
+
+from tenancy import migrate as migration
+from tenancy.migrate import MigrationFailed, RoleDsns, head_revision, migrate
+from tests.support.postgres import PostgresServer
+from tests.support.tenancy import TestDatabase
+
+PROGRAM = """
+import json, sys
+from tenancy.migrate import RoleDsns, migrate
+owner, *roles = json.loads(sys.stdin.readline())
+print("ready", flush=True)
+sys.stdin.readline()
+print(migrate(owner, RoleDsns(*roles)))
+"""
+
+SNAPSHOT = """
+SELECT
+  (SELECT array_agg(c.oid::regclass::text || c.relkind::text || c.relowner::regrole::text
+    || c.relrowsecurity || c.relforcerowsecurity || coalesce(c.relacl::text, '') ORDER BY c.oid::regclass::text)
+   FROM pg_class c WHERE c.relnamespace::regnamespace::text IN ('public', 'tenant', 'dispatch')) AS classes,
+  (SELECT array_agg(a.attrelid::regclass::text || a.attname || a.atttypid::regtype::text || a.attnotnull
+    || coalesce(a.attacl::text, '') ORDER BY a.attrelid::regclass::text, a.attnum)
+   FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+   WHERE c.relnamespace::regnamespace::text IN ('public', 'tenant', 'dispatch')) AS columns,
+  (SELECT array_agg(p.oid::regprocedure::text || p.prosrc || p.prosecdef || coalesce(p.proacl::text, '')
+    ORDER BY p.oid::regprocedure::text)
+   FROM pg_proc p WHERE p.pronamespace::regnamespace::text IN ('public', 'tenant', 'dispatch')) AS functions,
+  (SELECT array_agg(conrelid::regclass::text || conname || pg_get_constraintdef(oid)
+    ORDER BY conrelid::regclass::text, conname)
+   FROM pg_constraint WHERE connamespace = 'public'::regnamespace) AS constraints,
+  (SELECT array_agg(p::text ORDER BY p::text) FROM pg_policies p) AS policies,
+  (SELECT array_agg(nspname || nspowner::regrole::text || coalesce(nspacl::text, '') ORDER BY nspname)
+   FROM pg_namespace WHERE nspname IN ('public', 'tenant', 'dispatch')) AS schemas,
+  (SELECT datacl::text FROM pg_database WHERE datname = current_database()) AS database,
+  to_regclass('public.alembic_version') AS revision
+"""
+
+
+async def snapshot(database: TestDatabase) -> dict[str, Any]:
+    """Everything in the catalogue that a migration decides."""
+    connection = await database.connect("owner")
+    try:
+        return dict(await connection.fetchrow(SNAPSHOT))
+    finally:
+        await connection.close()
+
+
+async def migrate_at_once(*databases: TestDatabase) -> list[tuple[int, str]]:
+    """Migrate in as many processes, all let go at the same moment."""
+    processes = []
+    for database in databases:
+        dsns = database.role_dsns()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            PROGRAM,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert process.stdin
+        told = [database.dsn("owner"), dsns.service, dsns.dispatch, dsns.maintenance]
+        process.stdin.write(json.dumps(told).encode() + b"\n")
+        processes.append(process)
+    for process in processes:
+        assert process.stdout
+        assert await process.stdout.readline() == b"ready\n"
+    ends = await asyncio.gather(*(process.communicate(b"\n") for process in processes))
+    return [(p.returncode or 0, (out + err).decode()) for p, (out, err) in zip(processes, ends, strict=True)]
+
+
+@pytest.fixture
+async def newcomers(postgres: PostgresServer) -> AsyncIterator[list[TestDatabase]]:
+    """Two empty databases of one server, whose roles do not exist yet."""
+    unknown = PostgresServer(postgres.superuser)
+    databases = [TestDatabase(unknown, f"stoa_new_{uuid4().hex[:12]}") for _ in range(2)]
+    for database in databases:
+        await unknown.create_database(database.name)
+    try:
+        yield databases
+    finally:
+        for database in databases:
+            await unknown.drop_database(database.name)
+        await unknown.drop_roles()
+
+
+class TestTwoMigrationsAtOnce:
+    async def test_of_one_database_both_find_it_done(
+        self, newcomers: list[TestDatabase], template: TestDatabase
+    ) -> None:
+        database = newcomers[0]
+        ends = await migrate_at_once(database, database, database)
+        assert ends == [(0, f"{head_revision()}\n")] * 3
+        assert await _shape(database) == await _shape(template)
+
+    async def test_of_two_databases_of_one_server_make_the_roles_once(
+        self, newcomers: list[TestDatabase], template: TestDatabase
+    ) -> None:
+        ends = await migrate_at_once(*newcomers, *newcomers)
+        assert ends == [(0, f"{head_revision()}\n")] * 4
+        for database in newcomers:
+            assert await _shape(database) == await _shape(template)
+
+
+async def _shape(database: TestDatabase) -> str:
+    """A snapshot in which the roles have the names of their duties."""
+    text = json.dumps(await snapshot(database), default=str)
+    return text.replace(f"_{database.server.suffix}", "")
+
+
+class TestASecondMigration:
+    async def test_changes_nothing(self, newcomers: list[TestDatabase]) -> None:
+        (database, _) = newcomers
+        await database.migrate()
+        before = await snapshot(database)
+        assert await database.migrate() == head_revision()
+        assert await snapshot(database) == before
+
+    async def test_takes_back_what_was_granted_beside_it(
+        self, newcomers: list[TestDatabase]
+    ) -> None:
+        (database, _) = newcomers
+        await database.migrate()
+        before = await snapshot(database)
+        connection = await database.connect("owner")
+        try:
+            await connection.execute(
+                f'GRANT SELECT (request) ON runs TO "{database.roles().dispatch}";'
+                "CREATE POLICY p ON threads USING (true);"
+                "ALTER TABLE threads NO FORCE ROW LEVEL SECURITY;"
+                "GRANT SELECT ON threads TO PUBLIC;"
+                "GRANT EXECUTE ON FUNCTION dispatch.reap_expired_leases() TO PUBLIC"
+            )
+        finally:
+            await connection.close()
+        await database.migrate()
+        assert await snapshot(database) == before
+
+    async def test_leaves_the_rows_alone(
+        self, database: TestDatabase, superuser: asyncpg.Connection
+    ) -> None:
+        await superuser.execute("INSERT INTO users (user_id) VALUES (gen_random_uuid())")
+        await database.migrate()
+        assert await superuser.fetchval("SELECT count(*) FROM users") == 1
+
+
+class TestAMigrationThatFails:
+    async def test_leaves_a_new_database_as_it_was(
+        self, newcomers: list[TestDatabase], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (database, _) = newcomers
+        monkeypatch.setattr(migration, "security_statements", lambda _: iter(["SELECT 1/0"]))
+        with pytest.raises(DBAPIError):
+            await database.migrate()
+        after = await snapshot(database)
+        assert (after["classes"], after["functions"], after["policies"]) == (None, None, None)
+        monkeypatch.undo()
+        assert await database.migrate() == head_revision()
+
+    async def test_leaves_the_old_schema_and_its_policies_in_force(
+        self, database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = await snapshot(database)
+        statements = migration.security_statements
+
+        def broken(roles: Any) -> list[str]:
+            return [*statements(roles), "ALTER TABLE threads ADD extra int", "SELECT 1/0"]
+
+        monkeypatch.setattr(migration, "security_statements", broken)
+        with pytest.raises(DBAPIError):
+            await database.migrate()
+        after = await snapshot(database)
+        # The grants on the database itself come with the roles, before the schema.
+        assert {**after, "database": None} == {**before, "database": None}
+
+    async def test_does_not_hold_the_lock_afterwards(
+        self, database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(migration, "security_statements", lambda _: iter(["SELECT 1/0"]))
+        with pytest.raises(DBAPIError):
+            await database.migrate()
+        monkeypatch.undo()
+        async with asyncio.timeout(20):
+            assert await database.migrate() == head_revision()
+
+    async def test_a_dsn_without_a_role_of_its_own_is_refused(self, template: TestDatabase) -> None:
+        dsns = template.role_dsns()
+        with pytest.raises(MigrationFailed, match="role of their own"):
+            migrate(template.dsn("owner"), RoleDsns(dsns.service, dsns.service, dsns.maintenance))

@@ -1,0 +1,199 @@
+"""The roles that see everybody's rows see nothing that anybody said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import asyncpg
+import pytest
+from sqlalchemy.engine import make_url
+
+from tenancy.database.engine import DatabaseSettings, DatabaseUnavailable
+from tenancy.database.roles import WrongRevision, WrongRole, assert_role
+from tests.support.postgres import Role
+from tests.support.tenancy import TestDatabase
+
+CONTENT = {
+    "users": ("name", "email"),
+    "identities": ("identity",),
+    "threads": ("title", "metadata"),
+    "runs": ("request", "metadata", "error_message", "assistant_id", "graph_id"),
+    "run_events": ("event", "data"),
+    "checkpoints": ("checkpoint", "metadata", "type", "parent_checkpoint_id"),
+    "checkpoint_blobs": ("blob", "type"),
+    "checkpoint_writes": ("blob", "channel", "type", "task_id", "task_path"),
+    "store": ("prefix", "key", "value"),
+}
+COLUMNS = [(table, column) for table, columns in CONTENT.items() for column in columns]
+
+
+class TestRolesThatSeeEverybody:
+    @pytest.mark.parametrize("role", ["dispatch", "maintenance"])
+    async def test_read_no_column_that_holds_what_people_say(
+        self, role: Role, database: TestDatabase
+    ) -> None:
+        connection = await database.connect(role)
+        try:
+            for table, column in COLUMNS:
+                for statement in (
+                    f"SELECT {column} FROM {table}",
+                    f"SELECT count(*) FROM {table} WHERE {column}::text LIKE '%secret%'",
+                    f"SELECT 1 FROM {table} ORDER BY {column}",
+                    f"SELECT {table}.* FROM {table}",
+                    f"SELECT to_jsonb({table}) FROM {table}",
+                ):
+                    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                        await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    @pytest.mark.parametrize("role", ["dispatch", "maintenance"])
+    async def test_write_nothing_that_people_say(self, role: Role, database: TestDatabase) -> None:
+        connection = await database.connect(role)
+        try:
+            for table, column in COLUMNS:
+                for statement in (
+                    f"UPDATE {table} SET {column} = NULL",
+                    f"INSERT INTO {table} DEFAULT VALUES",
+                    f"DELETE FROM {table}",
+                    f"TRUNCATE {table} CASCADE",
+                ):
+                    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                        await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    async def test_an_update_by_dispatch_returns_no_content(self, database: TestDatabase) -> None:
+        connection = await database.connect("dispatch")
+        try:
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await connection.execute("UPDATE runs SET fence = fence RETURNING *")
+        finally:
+            await connection.close()
+
+    async def test_the_list_of_content_leaves_no_column_out(
+        self, superuser: asyncpg.Connection
+    ) -> None:
+        """Every column is either content or of the kind that says nothing: a new one must choose."""
+        silent = {
+            "user_id", "state", "created_at", "updated_at", "claimed_at", "ended_at", "expires_at",
+            "ttl_minutes", "thread_id", "run_id", "worker_id", "seq", "fence", "attempt", "idx",
+            "error_code", "multitask_strategy", "checkpoint_ns", "checkpoint_id", "version",
+            "channel",
+        }  # fmt: skip
+        rows = await superuser.fetch(
+            "SELECT table_name, column_name FROM information_schema.columns"
+            " WHERE table_schema = 'public' AND table_name NOT IN ('workers', 'alembic_version')"
+        )
+        undecided = {
+            (row["table_name"], row["column_name"])
+            for row in rows
+            if (row["table_name"], row["column_name"]) not in COLUMNS
+            and row["column_name"] not in silent
+        }
+        assert undecided == set()
+
+
+class TestTheServiceRole:
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "CREATE TABLE mine (n int)",
+            "CREATE TEMPORARY TABLE threads (n int)",
+            "TRUNCATE threads CASCADE",
+            "ALTER TABLE threads DISABLE ROW LEVEL SECURITY",
+            "DROP POLICY p ON threads",
+            "SET ROLE stoa_owner",
+            "UPDATE users SET state = 'active'",
+            "DELETE FROM users",
+            "SELECT dispatch.reap_expired_leases()",
+            "UPDATE workers SET lease_until = now()",
+            "SET session_replication_role = replica",
+        ],
+    )
+    async def test_may_not(self, statement: str, template: TestDatabase) -> None:
+        connection = await template.connect("service")
+        try:
+            with pytest.raises(asyncpg.PostgresError) as refused:
+                await connection.execute(statement)
+            assert refused.value.sqlstate in ("42501", "42704"), refused.value
+        finally:
+            await connection.close()
+
+    async def test_cannot_switch_row_security_off(self, database: TestDatabase) -> None:
+        connection = await database.connect("service")
+        try:
+            await connection.execute("SET row_security = off")
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await connection.execute("SELECT count(*) FROM threads")
+        finally:
+            await connection.close()
+
+
+class TestAtStartUp:
+    async def test_the_roles_that_migrate_made_are_right(self, database: TestDatabase) -> None:
+        await assert_role(database.settings("service"), reads_content=True)
+        await assert_role(database.settings("dispatch"), reads_content=False)
+        await assert_role(database.settings("maintenance"), reads_content=False)
+
+    async def test_a_superuser_is_refused(self, database: TestDatabase) -> None:
+        with pytest.raises(WrongRole, match="rolsuper"):
+            await assert_role(database.settings("owner"), reads_content=True)
+
+    async def test_the_service_role_is_refused_where_content_must_not_be_read(
+        self, database: TestDatabase
+    ) -> None:
+        with pytest.raises(WrongRole, match="what people say"):
+            await assert_role(database.settings("service"), reads_content=False)
+
+    @pytest.mark.parametrize(
+        ("fault", "undo", "complaint"),
+        [
+            ('ALTER ROLE "{0}" BYPASSRLS', 'ALTER ROLE "{0}" NOBYPASSRLS', "rolbypassrls"),
+            ('ALTER ROLE "{0}" CREATEROLE', 'ALTER ROLE "{0}" NOCREATEROLE', "rolcreaterole"),
+            ('GRANT stoa_owner TO "{0}"', 'REVOKE stoa_owner FROM "{0}"', "member of stoa_owner"),
+            ('GRANT TRUNCATE ON threads TO "{0}"', "SELECT 1", "TRUNCATE"),
+        ],
+    )
+    async def test_a_service_role_that_may_too_much_is_refused(
+        self,
+        fault: str,
+        undo: str,
+        complaint: str,
+        database: TestDatabase,
+        superuser: asyncpg.Connection,
+    ) -> None:
+        service = database.roles().service
+        await superuser.execute(fault.format(service))
+        try:
+            with pytest.raises(WrongRole, match=complaint):
+                await assert_role(database.settings("service"), reads_content=True)
+        finally:
+            await superuser.execute(undo.format(service))
+
+    async def test_another_revision_is_refused(
+        self, database: TestDatabase, superuser: asyncpg.Connection
+    ) -> None:
+        await superuser.execute("UPDATE alembic_version SET version_num = '9999'")
+        with pytest.raises(WrongRevision, match="stoa migrate"):
+            await assert_role(database.settings("service"), reads_content=True)
+
+    @pytest.mark.parametrize("reads_content", [True, False])
+    async def test_a_database_that_was_never_migrated_is_refused_with_advice(
+        self, reads_content: bool, template: TestDatabase, empty_database: TestDatabase
+    ) -> None:
+        role: Role = "service" if reads_content else "dispatch"
+        with pytest.raises(WrongRevision, match="stoa migrate"):
+            await assert_role(empty_database.settings(role), reads_content=reads_content)
+
+    async def test_no_server_is_a_domain_error_without_the_password(
+        self, database: TestDatabase
+    ) -> None:
+        away = make_url(database.dsn("service")).set(host="127.0.0.1", port=1)
+        settings = replace(
+            database.settings("service"), dsn=away.render_as_string(hide_password=False)
+        )
+        with pytest.raises(DatabaseUnavailable) as refused:
+            await assert_role(settings, reads_content=True)
+        assert isinstance(settings, DatabaseSettings)
+        assert str(away.password) not in str(refused.value)
