@@ -8,11 +8,12 @@ import { failureText } from "./failureText";
 interface FailureNoticeProps {
   problem: Problem;
   isUnsent: boolean;
+  isRetrying: boolean;
   onRetry: () => void;
 }
 
 /** Where the answer would be: why there is none, and what can be done. */
-export function FailureNotice({ problem, isUnsent, onRetry }: FailureNoticeProps) {
+export function FailureNotice({ problem, isUnsent, isRetrying, onRetry }: FailureNoticeProps) {
   const { t, i18n } = useTranslation();
   return (
     <Alert
@@ -30,6 +31,7 @@ export function FailureNotice({ problem, isUnsent, onRetry }: FailureNoticeProps
         <Button
           mt="sm"
           variant="default"
+          loading={isRetrying}
           leftSection={<IconRefresh size={18} aria-hidden />}
           onClick={onRetry}
         >

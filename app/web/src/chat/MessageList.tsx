@@ -60,6 +60,7 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
             <FailureNotice
               problem={failure}
               isUnsent={conversation.isUnsent}
+              isRetrying={conversation.isRetrying}
               onRetry={conversation.retry}
             />
           )}

@@ -6,6 +6,7 @@ import { useSyncExternalStore } from "react";
  */
 
 const PREFIX = "stoa.draft.";
+const drafts = new Map<string, string>();
 const listeners = new Set<() => void>();
 
 function draftKey(userId: string, threadId: string | null): string {
@@ -20,16 +21,27 @@ function subscribe(listener: () => void): () => void {
 }
 
 /** The draft for a thread, or for a new one. */
-export function useDraft(userId: string, threadId: string | null): string {
-  return useSyncExternalStore(
-    subscribe,
-    () => sessionStorage.getItem(draftKey(userId, threadId)) ?? "",
-  );
+export function readDraft(userId: string, threadId: string | null): string {
+  const key = draftKey(userId, threadId);
+  return drafts.get(key) ?? sessionStorage.getItem(key) ?? "";
 }
 
+/** The draft for a thread, or for a new one, as it changes. */
+export function useDraft(userId: string, threadId: string | null): string {
+  return useSyncExternalStore(subscribe, () => readDraft(userId, threadId));
+}
+
+/** Keep a draft; an empty one is none. */
 export function writeDraft(userId: string, threadId: string | null, text: string): void {
-  if (text === "") sessionStorage.removeItem(draftKey(userId, threadId));
-  else sessionStorage.setItem(draftKey(userId, threadId), text);
+  const key = draftKey(userId, threadId);
+  drafts.set(key, text);
+  try {
+    if (text === "") sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, text);
+  } catch {
+    // More than the browser stores: such a draft lives until the page is left.
+    sessionStorage.removeItem(key);
+  }
   listeners.forEach((listener) => {
     listener();
   });
@@ -37,6 +49,7 @@ export function writeDraft(userId: string, threadId: string | null, text: string
 
 /** Leave nothing for whoever uses this tab next. */
 export function forgetDrafts(): void {
+  drafts.clear();
   for (const name of Object.keys(sessionStorage)) {
     if (name.startsWith(PREFIX)) sessionStorage.removeItem(name);
   }

@@ -1,4 +1,5 @@
-import { useQueryClient } from "@tanstack/react-query";
+import type { Checkpoint } from "@langchain/langgraph-sdk";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { isRefusal, type Problem, toProblem } from "../api/problem";
@@ -9,6 +10,7 @@ import {
   messageText,
   shownMessages,
 } from "./messages";
+import { findBeforeAnswer } from "./retry";
 import { lastFailure } from "./runs";
 import { streamedFailure } from "./streamErrors";
 import { refreshThread } from "./threadQueries";
@@ -46,10 +48,20 @@ export function useConversation({ threadId, onThreadCreated, onRefused }: Conver
   const refusedId = unsent && isRefusal(unsent.problem) ? unsent.message.id : undefined;
   const runFailure = lastFailure(runs.data ?? []);
 
-  function send(message: HumanMessage) {
+  function send(message: HumanMessage, from?: Checkpoint) {
     setUnsent(null);
-    submit(message);
+    submit(message, from);
   }
+
+  const retry = useMutation({
+    mutationFn: async () => {
+      const message = unsent?.message ?? lastHumanMessage(stream.messages);
+      if (!message) return;
+      const isStored = unsent === undefined && threadId !== null;
+      // Where it is not stored after all, it keeps its id and so takes its own place.
+      send(message, isStored ? await findBeforeAnswer(threadId, message) : undefined);
+    },
+  });
 
   return {
     messages: shownMessages(stream.messages).filter(({ id }) => id !== refusedId),
@@ -71,10 +83,9 @@ export function useConversation({ threadId, onThreadCreated, onRefused }: Conver
       send(humanMessage(text));
     },
     retry: () => {
-      const message = unsent?.message ?? lastHumanMessage(stream.messages);
-      // The same id: the stored message, if there is one, is replaced by itself and not doubled.
-      if (message) send(message);
+      retry.mutate();
     },
+    isRetrying: retry.isPending,
   };
 }
 

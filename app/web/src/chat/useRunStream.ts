@@ -1,3 +1,4 @@
+import type { Checkpoint } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
@@ -100,11 +101,13 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     join: stream.joinStream,
   });
 
-  function submit(message: HumanMessage) {
+  /** Have a message answered: a new one, or, from a checkpoint, one that the thread holds. */
+  function submit(message: HumanMessage, from?: Checkpoint) {
     sending.current = message;
     void stream.submit(
-      { messages: [message] },
+      from === undefined ? { messages: [message] } : null,
       {
+        ...(from === undefined ? {} : { checkpoint: from }),
         onDisconnect: "continue",
         streamResumable: true,
         optimisticValues: (state) => ({ messages: endingWith(state.messages ?? [], message) }),
