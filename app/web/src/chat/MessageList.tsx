@@ -1,6 +1,6 @@
 import { ActionIcon, Loader, VisuallyHidden } from "@mantine/core";
 import { IconArrowDown } from "@tabler/icons-react";
-import { useEffect } from "react";
+import { useEffect, useId } from "react";
 import { useTranslation } from "react-i18next";
 
 import { FailureNotice } from "./FailureNotice";
@@ -31,6 +31,7 @@ function Announcement({ messages, isAnswering }: Conversation) {
 export function MessageList({ threadId, conversation }: MessageListProps) {
   const { t } = useTranslation();
   const { messages, isAnswering, failure, isLost } = conversation;
+  const heading = useId();
   const { viewport, content, isAtEnd, scrollToEnd } = useStickToBottom();
   const last = messages.at(-1);
   const isPending = isAnswering || isLost;
@@ -42,7 +43,10 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
   return (
     <div className={classes.frame}>
       <div ref={viewport} className={classes.viewport}>
-        <section ref={content} className={classes.content} aria-label={t("chat.label")}>
+        <section ref={content} className={classes.content} aria-labelledby={heading}>
+          <VisuallyHidden component="h1" id={heading}>
+            {t("chat.label")}
+          </VisuallyHidden>
           {messages.map((message, index) => (
             <MessageView
               key={message.id ?? index}

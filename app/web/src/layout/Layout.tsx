@@ -58,7 +58,7 @@ export function Layout({ activeId, children }: LayoutProps) {
         {t("nav.skip")}
       </a>
       {isNarrow ? (
-        <header className={classes.header}>
+        <nav className={classes.bar} aria-label={t("app.name")}>
           <ActionIcon
             variant="subtle"
             color="gray"
@@ -80,7 +80,7 @@ export function Layout({ activeId, children }: LayoutProps) {
           >
             <IconPencilPlus />
           </ActionIcon>
-        </header>
+        </nav>
       ) : (
         <aside className={classes.aside}>
           <Brand />
