@@ -47,7 +47,7 @@ check-python: $(INSTALLED)
 	$(BIN)/lint-imports --no-logo
 
 check-web: $(PACKAGES)
-	$(NPM) run --silent check
+	$(NPM) run --loglevel=error check
 
 check-locks: ## Fail when a lock names a host: it must work with any mirror
 	@! grep -nE '://|--(extra-)?index-url|--find-links' requirements.lock requirements-dev.lock \
@@ -90,9 +90,9 @@ $(INSTALLED): requirements-dev.lock pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(PACKAGES): $(WEB)/package-lock.json $(WEB)/package.json $(INSTALLED)
-	$(NPM) ci --silent
+	$(NPM) ci --loglevel=error --no-progress
 	@touch $@
 
 $(CLIENT): $(PACKAGES) $(CLIENT_SOURCES)
-	$(NPM) run --silent build
+	$(NPM) run --loglevel=error build
 	@touch $@

@@ -14,11 +14,14 @@ import httpx
 import pytest
 
 from app.dev.child import RunAs
+from app.dev.model.weights import ensure_weights
 from app.dev.ports import free_port
 from app.dev.supervisor.folder import open_folder
 from tests.support.development import READY, Command, stoa
 from tests.support.model_server import ScriptedModelServer
 
+# Kept between test runs: the weights are the same every time.
+WEIGHTS = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "stoa" / "model"
 SERVICE = {"postgres", "gateway", "web", "worker"}
 
 
@@ -126,6 +129,34 @@ class TestRunning:
             # In the middle of everything, twice: at once, and still nothing is left.
             command.processes()
             command.interrupt()
+            command.interrupt()
+            assert await command.ended() == 0
+            assert await command.leaves_nothing()
+
+
+class TestWithoutAnOllama:
+    async def test_the_small_model_takes_its_place_and_says_so(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        with open_folder(data) as folder:
+            weights = await ensure_weights(WEIGHTS)
+            (folder.path / "model").mkdir()
+            (folder.path / "model" / weights.name).symlink_to(weights)
+        nowhere = f"http://127.0.0.1:{free_port()}"
+        async with development(data, nowhere) as command:
+            assert f"No Ollama answers at {nowhere}" in command.output
+            assert "small local model" in command.output
+            assert set(command.processes()) >= {*SERVICE, "model"}
+            async with signed_in(command, "ada") as client:
+                thread = (await client.post("/threads", json={})).json()["thread_id"]
+                run = {
+                    "assistant_id": "agent",
+                    "input": {"messages": [{"role": "user", "content": "Say hello."}]},
+                }
+                answer = await client.post(f"/threads/{thread}/runs/wait", json=run, timeout=60)
+            assert answer.status_code == 200, answer.text
+            messages = answer.json()["messages"]
+            assert [message["type"] for message in messages] == ["human", "ai"]
+            assert messages[1]["content"]
             command.interrupt()
             assert await command.ended() == 0
             assert await command.leaves_nothing()

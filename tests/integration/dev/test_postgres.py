@@ -95,6 +95,23 @@ class TestStarting:
         assert process.uids().effective != 0
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can have folders that only root enters")
+class TestBelowAFolderThatOnlyRootEnters:
+    async def test_it_runs_without_opening_that_folder(self, tmp_path: Path) -> None:
+        closed = tmp_path / "closed"
+        closed.mkdir(mode=0o700)
+        server = EmbeddedPostgres(closed, temporary=True)
+        await server.start()
+        try:
+            connection = await asyncpg.connect(server.dsn())
+            assert await connection.fetchval("SELECT current_database()") == "stoa"
+            await connection.close()
+            assert psutil.Process(server.pid).uids().effective != 0
+        finally:
+            await server.stop()
+        assert closed.stat().st_mode & 0o777 == 0o700
+
+
 class TestAfterAKill:
     async def test_a_killed_server_starts_again_with_its_data(
         self, server: EmbeddedPostgres
