@@ -106,9 +106,6 @@ class TestTheProxy:
     def test_lets_nobody_past_but_to_the_liveness_route(self) -> None:
         assert proxy()["skip_auth_routes"] == ["GET=^/ok$"]
 
-    def test_waits_as_long_as_a_run_may_take(self) -> None:
-        assert float(proxy()["upstream_timeout"].removesuffix("s")) > 3600
-
 
 def _minutes(duration: str) -> float:
     return float(duration[:-1]) * {"s": 1 / 60, "m": 1, "h": 60}[duration[-1]]
