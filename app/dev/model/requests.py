@@ -28,7 +28,8 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     num_predict: int | None = None
-    temperature: float = Field(default=0.8, ge=0)
+    temperature: float = Field(default=0.2, ge=0)
+    """Lower than Ollama's 0.8, as this model's own parameters would say: it is very small."""
     seed: int | None = None
     stop: str | list[str] = []
     top_k: int = 40
