@@ -160,6 +160,18 @@ class TestTheSettingsOfStoa:
         assert settings.dispatch_database_url is not None
         assert settings.owner_database_url is None
 
+    def test_leave_database_connections_to_spare(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        pool = _loaded("web", monkeypatch, tmp_path).database_pool_size
+        opened = {"web": 3 * pool + 2, "worker": 3 * pool + 7}  # as docs/operating.md counts
+        all_services = services()
+        most = sum(all_services[name]["deploy"]["replicas"] * n for name, n in opened.items())
+        (setting,) = (
+            part for part in all_services["postgres"]["command"] if "max_connections" in part
+        )
+        assert 2 * most < int(setting.partition("=")[2])
+
     def test_agree_with_the_model_server(self) -> None:
         ollama = services()["ollama"]["environment"]
         worker = services()["worker"]["environment"]
