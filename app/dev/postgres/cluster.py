@@ -16,7 +16,7 @@ from app.dev.postgres.installation import MAJOR_VERSION, program
 DATABASE = "stoa"
 # Of postmaster.pid: the eighth.
 _STATUS_LINE = 7
-_RESET = "`stoa dev --reset` starts afresh and deletes the data in this folder."
+RESET = "`stoa dev --reset` starts afresh and deletes the data in this folder."
 
 
 def check_cluster(data: Path) -> bool:
@@ -36,12 +36,12 @@ def check_cluster(data: Path) -> bool:
             " or choose another folder with --data."
         ) from error
     except (OSError, ValueError) as error:
-        raise DevelopmentError(f"{data} is not a PostgreSQL data folder. {_RESET}") from error
+        raise DevelopmentError(f"{data} is not a PostgreSQL data folder. {RESET}") from error
     if version != MAJOR_VERSION:
         raise DevelopmentError(
             f"{data} was made by PostgreSQL {version or 'of an unknown version'};"
             f" this is PostgreSQL {MAJOR_VERSION}. To keep the data, dump it with its own version."
-            f" {_RESET}"
+            f" {RESET}"
         )
     if os.geteuid() not in {0, owner}:
         raise DevelopmentError(
@@ -89,7 +89,7 @@ async def _run(command: list[str], run_as: RunAs | None, script: str = "") -> No
     process = await start_guarded(command, run_as=run_as, env={"PATH": os.defpath, "TZ": "UTC"})
     output, _ = await process.communicate(script.encode())
     if process.returncode != 0:
-        raise DevelopmentError(explain(output.decode(errors="replace"), "It could not be set up"))
+        raise DevelopmentError(explain(output.decode(errors="replace"), "it could not be set up."))
 
 
 def explain(output: str, fallback: str) -> str:
@@ -100,7 +100,7 @@ def explain(output: str, fallback: str) -> str:
         return f"PostgreSQL may not use its data folder. Check who owns it.\n{_worst(output)}"
     if "could not create shared memory segment" in output:
         return f"PostgreSQL: the system gives no shared memory.\n{_worst(output)}"
-    return f"PostgreSQL: {fallback}:\n{_worst(output)}"
+    return f"PostgreSQL: {fallback}\n{_worst(output)}"
 
 
 def _worst(output: str) -> str:

@@ -12,6 +12,7 @@ from app.dev.errors import DevelopmentError
 from app.dev.ports import free_port
 from app.dev.postgres.cluster import (
     DATABASE,
+    RESET,
     check_cluster,
     explain,
     make_cluster,
@@ -163,11 +164,8 @@ class EmbeddedPostgres:
             self._credentials = self._credentials.at_port(free_port())
             self._credentials.save(self._folder / "credentials.json")
             return False
-        raise DevelopmentError(
-            f"{explain(output, f'the data in {self._data} cannot be used')}\n"
-            f"The whole log: {self._log}. If the data is beyond repair,"
-            " `stoa dev --reset` starts afresh and deletes it."
-        )
+        unusable = f"the data in {self._data} cannot be used. If it is beyond repair, {RESET}"
+        raise DevelopmentError(f"{explain(output, unusable)}\nThe whole log: {self._log}")
 
     async def _spawn(self) -> asyncio.subprocess.Process:
         assert self._credentials is not None  # noqa: S101 - start() has seen to it
