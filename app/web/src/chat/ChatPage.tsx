@@ -60,7 +60,7 @@ export function ChatPage({ threadId }: { threadId: string | null }) {
     onThreadCreated: (id) => {
       navigate(`/chat/${id}`, { replace: true });
     },
-    onRefused: (id, text) => {
+    onReturned: (id, text) => {
       writeDraft(userId, id, text);
     },
   });

@@ -6,7 +6,7 @@ import { client } from "../api/client";
 import type { ConversationState, StoaRun } from "../api/types";
 
 const RUNS_SHOWN = 10;
-const RUNS_POLL_MS = 20_000;
+const RUNS_POLL_MS = 10_000;
 const LOST_POLL_MS = 3_000;
 
 const stateKey = (threadId: string | null) => ["thread", threadId, "state"] as const;

@@ -26,12 +26,12 @@ interface Unsent {
 interface ConversationOptions {
   threadId: string | null;
   onThreadCreated: (threadId: string) => void;
-  /** The service will not take this text; it belongs back where it was written. */
-  onRefused: (threadId: string | null, text: string) => void;
+  /** This text was refused, or is to wait for a new sign-in: it belongs back where it was written. */
+  onReturned: (threadId: string | null, text: string) => void;
 }
 
 /** One thread's conversation: what was said, what is being said, and how to go on. */
-export function useConversation({ threadId, onThreadCreated, onRefused }: ConversationOptions) {
+export function useConversation({ threadId, onThreadCreated, onReturned }: ConversationOptions) {
   const queries = useQueryClient();
   const [lastUnsent, setUnsent] = useState<Unsent | null>(null);
   const { stream, head, runs, isLost, submit } = useRunStream({
@@ -39,7 +39,7 @@ export function useConversation({ threadId, onThreadCreated, onRefused }: Conver
     onThreadCreated,
     onSendFailed: (id, message, problem) => {
       setUnsent({ threadId: id, message, problem });
-      if (isRefusal(problem)) onRefused(id, messageText(message));
+      if (isRefusal(problem) || problem.status === 401) onReturned(id, messageText(message));
     },
   });
 
