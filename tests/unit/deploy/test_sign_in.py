@@ -103,6 +103,10 @@ class TestTheProxy:
         assert command[:1] == ["web"]
         assert proxy()["upstreams"] == ["http://web:8000/"]
 
+    def test_hides_no_path_of_stoas(self) -> None:
+        assert proxy()["ping_path"].startswith("/oauth2/")
+        assert proxy()["ready_path"].startswith("/oauth2/")
+
     def test_lets_nobody_past_but_to_the_liveness_route(self) -> None:
         assert proxy()["skip_auth_routes"] == ["GET=^/ok$"]
 
