@@ -119,6 +119,17 @@ def migrate(owner_dsn: str, dsns: RoleDsns) -> str:
     return head_revision()
 
 
+def create_database(owner_dsn: str, name: str) -> None:
+    """Create an empty database on the owner DSN's server."""
+    engine = sa.create_engine(
+        driver_url(owner_dsn, "psycopg"), poolclass=sa.NullPool, isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as connection:
+        quoted = connection.execute(sa.select(sa.func.quote_ident(name))).scalar_one()
+        connection.execute(sa.text(f"CREATE DATABASE {quoted}"))
+    engine.dispose()
+
+
 def _create_roles(connection: Connection, dsns: RoleDsns) -> None:
     """Create what is missing. Roles belong to the whole server, so another database's migration
     may be creating the same ones: a transaction-level lock in a shared catalogue would not hold

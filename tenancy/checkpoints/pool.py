@@ -96,3 +96,17 @@ def _options(settings: DatabaseSettings) -> str:
     return (
         f"-c idle_in_transaction_session_timeout={idle} -c statement_timeout={statement} -c jit=off"
     )
+
+
+@asynccontextmanager
+async def bare_pool(
+    dsn: str, size: int
+) -> AsyncIterator[AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]]:
+    """A pool as LangGraph's documentation has it, for measuring against. Bound to nobody."""
+    async with AsyncConnectionPool(
+        dsn,
+        min_size=size,
+        max_size=size,
+        kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
+    ) as pool:
+        yield pool

@@ -1,0 +1,133 @@
+"""The service under measurement: real web and worker processes, and a client that streams."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import httpx
+import orjson
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_fixed
+
+from app.bench.issuer import AUDIENCE, ISSUER, BenchIssuer
+from app.bench.load import Timing
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+
+GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
+USERS = 25
+"""Enough that the per-user cap of 4 runs does not hold 50 in flight back."""
+_STARTUP_SECONDS = 60
+
+
+@asynccontextmanager
+async def open_service(
+    dsns: Mapping[str, str], graph_input: dict[str, object]
+) -> AsyncIterator[Callable[[int], Awaitable[Timing]]]:
+    """Start web and worker on a migrated database; yield what streams one run to its end.
+
+    Each run is of one of 25 people and creates its own thread, as the floor's does.
+    """
+    issuer = BenchIssuer()
+    async with AsyncExitStack() as stack:
+        jwks_url = stack.enter_context(issuer.published())
+        environment = {**dsns, **_settings(jwks_url)}
+        port = _free_port()
+        for command in (["web", "--port", str(port)], ["worker"]):
+            await stack.enter_async_context(_process(command, environment))
+        client = await stack.enter_async_context(
+            httpx.AsyncClient(
+                base_url=f"http://127.0.0.1:{port}",
+                trust_env=False,
+                timeout=60,
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+            )
+        )
+        await _until_ready(client)
+        people = [issuer.headers(f"person-{number}") for number in range(USERS)]
+        body = orjson.dumps(
+            {
+                "assistant_id": "three_steps",
+                "input": graph_input,
+                "stream_mode": ["values"],
+                "if_not_exists": "create",
+            }
+        )
+        for headers in people:  # signed up, as people are who use a service
+            (await client.get("/me", headers=headers)).raise_for_status()
+
+        async def run_once(index: int) -> Timing:
+            return await _stream(client, people[index % USERS], body)
+
+        yield run_once
+
+
+async def _stream(client: httpx.AsyncClient, headers: dict[str, str], body: bytes) -> Timing:
+    started = time.perf_counter()
+    first, tail = 0.0, b""
+    request = client.stream(
+        "POST",
+        f"/threads/{uuid4()}/runs/stream",
+        content=body,
+        headers={**headers, "Content-Type": "application/json"},
+    )
+    async with request as response:
+        async for chunk in response.aiter_raw():
+            first = first or time.perf_counter() - started
+            tail = (tail + chunk)[-400:]
+    if b"event: end" not in tail or b'"success"' not in tail:
+        raise RuntimeError("a run did not succeed")
+    return Timing(first, time.perf_counter() - started)
+
+
+def _settings(jwks_url: str) -> dict[str, str]:
+    return {
+        "STOA_IDENTITY_ISSUER": ISSUER,
+        "STOA_IDENTITY_AUDIENCE": AUDIENCE,
+        "STOA_IDENTITY_JWKS_URL": jwks_url,
+        "STOA_GRAPHS": str(GRAPHS),
+        "STOA_MAX_STREAMS_PER_USER": "100",
+    }
+
+
+@asynccontextmanager
+async def _process(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[None]:
+    """One of the service's processes; its log is of no interest, its end is ours."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("STOA_")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "app.cli", *command),
+        env={**inherited, **environment},
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        await process.wait()
+
+
+async def _until_ready(client: httpx.AsyncClient) -> None:
+    async for attempt in AsyncRetrying(
+        retry=retry_if_exception(lambda error: isinstance(error, httpx.HTTPError)),
+        stop=stop_after_delay(_STARTUP_SECONDS),
+        wait=wait_fixed(0.1),
+    ):
+        with attempt:
+            (await client.get("/ready")).raise_for_status()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
