@@ -20,6 +20,22 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
+_KNOWN_COLUMNS = {
+    base.UPSERT_CHECKPOINTS_SQL: "checkpoints (thread_id, checkpoint_ns, checkpoint_id,"
+    " parent_checkpoint_id, checkpoint, metadata)",
+    base.UPSERT_CHECKPOINT_BLOBS_SQL: "checkpoint_blobs (thread_id, checkpoint_ns, channel,"
+    " version, type, blob)",
+    base.UPSERT_CHECKPOINT_WRITES_SQL: "checkpoint_writes (thread_id, checkpoint_ns,"
+    " checkpoint_id, task_id, task_path, idx, channel, type, blob)",
+    base.INSERT_CHECKPOINT_WRITES_SQL: "checkpoint_writes (thread_id, checkpoint_ns,"
+    " checkpoint_id, task_id, task_path, idx, channel, type, blob)",
+}
+"""What ``tenant.write_checkpoints`` was written for; another version of the library may differ."""
+
+for _sql, _columns_of in _KNOWN_COLUMNS.items():
+    if f"INSERT INTO {_columns_of}" not in _sql:
+        raise ImportError("langgraph-checkpoint-postgres has changed its upserts")
+
 
 @dataclass(slots=True)
 class CheckpointBatch:
@@ -75,19 +91,27 @@ class CheckpointBatch:
 
 
 class BatchCursor:
-    """Stands where the library expects a cursor to write with."""
+    """Stands where the library expects a cursor to write with; keeps the rows of one call.
 
-    def __init__(self, batch: CheckpointBatch) -> None:
-        self._batch = batch
+    They go into a batch together, at the end: the library serialises in a thread meanwhile, and
+    the batch that stood at the beginning may have been sent by then.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[str, Sequence[Any]]] = []
 
     async def execute(self, sql: str, row: Sequence[Any]) -> None:
         """Collect one row."""
-        self._batch.add(sql, row)
+        self._rows.append((sql, row))
 
     async def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Collect several rows."""
-        for row in rows:
-            self._batch.add(sql, row)
+        self._rows += [(sql, row) for row in rows]
+
+    def hand_over(self, batch: CheckpointBatch) -> None:
+        """Put what was collected into a batch."""
+        for sql, row in self._rows:
+            batch.add(sql, row)
 
 
 def _write_key(row: Sequence[Any]) -> Row:

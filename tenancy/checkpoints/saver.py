@@ -9,7 +9,7 @@ go on executing nodes.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.postgres import base
@@ -21,7 +21,7 @@ from tenancy.database.retry import while_database_is_away
 from tenancy.errors import LeaseLost
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from langchain_core.runnables import RunnableConfig
     from psycopg import AsyncCursor
@@ -83,6 +83,9 @@ class TenantSaver(TenantReader):
         self._due: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
         self._closed = False
+        self._unfinished = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     async def aput_writes(
         self,
@@ -98,6 +101,7 @@ class TenantSaver(TenantReader):
     async def close(self) -> None:
         """Store what was handed in, and refuse the rest: strays come even after a cancel."""
         self._closed = True
+        await self._idle.wait()
         self._write_now()
         while self._writing is not None:
             await asyncio.wait([self._writing])
@@ -110,9 +114,23 @@ class TenantSaver(TenantReader):
             return
         if self._closed:
             raise LeaseLost("The run is over.")
+        collected = BatchCursor()
+        with self._collecting():
+            yield collected
         before = len(self._batch.checkpoints)
-        yield BatchCursor(self._batch)
+        collected.hand_over(self._batch)
         await self._written(urgent=len(self._batch.checkpoints) > before)
+
+    @contextmanager
+    def _collecting(self) -> Iterator[None]:
+        self._unfinished += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._unfinished -= 1
+            if not self._unfinished:
+                self._idle.set()
 
     def _written(self, *, urgent: bool) -> asyncio.Future[None]:
         """Resolves when what was collected so far is committed."""
