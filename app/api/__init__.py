@@ -1,0 +1,1 @@
+"""HTTP in and out: who asks, what they may send, what they get. No SQL here."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-
 from starlette.requests import Request
 from starlette.responses import Response
 

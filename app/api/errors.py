@@ -64,9 +64,9 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http_error)
 
 
-def field_errors(errors: Sequence[dict[str, object]], *, prefix: tuple[str, ...] = ()) -> list[
-    dict[str, object]
-]:
+def field_errors(
+    errors: Sequence[dict[str, object]], *, prefix: tuple[str, ...] = ()
+) -> list[dict[str, object]]:
     """What a validator found, without the values it found."""
     return [{"loc": [*prefix, *_parts(error["loc"])], "msg": _message(error)} for error in errors]
 
@@ -74,9 +74,7 @@ def field_errors(errors: Sequence[dict[str, object]], *, prefix: tuple[str, ...]
 def _parts(loc: object) -> list[str | int]:
     """Where it stands. A key that a client made up is repeated only if it looks like a field."""
     parts = loc if isinstance(loc, tuple | list) else (loc,)
-    return [
-        part if isinstance(part, int) or _FIELD.fullmatch(str(part)) else "…" for part in parts
-    ]
+    return [part if isinstance(part, int) or _FIELD.fullmatch(str(part)) else "…" for part in parts]
 
 
 def _message(error: dict[str, object]) -> str:

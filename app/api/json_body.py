@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_LEVELS = 100
+_LENGTH = re.compile(r"[0-9]{1,18}")
 _INLINE_BYTES = 64 * 1024
 """Larger bodies are examined in a thread, so that nobody's stream waits for it."""
 
@@ -80,7 +82,7 @@ async def _read_bounded(request: Request, most: int) -> bytes:
 
 def _declared_length(request: Request) -> int:
     declared = request.headers.get("content-length", "")
-    return int(declared) if declared.isdecimal() and len(declared) < 20 else 0
+    return int(declared) if _LENGTH.fullmatch(declared) else 0
 
 
 def _is_json(request: Request) -> bool:

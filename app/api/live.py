@@ -12,12 +12,17 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import structlog
 from starlette.responses import Response
+
+from tenancy.errors import ServiceUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from starlette.types import Receive, Scope, Send
+
+log = structlog.get_logger(__name__)
 
 BEAT_SECONDS = 5.0
 
@@ -33,7 +38,7 @@ class LiveResponse(Response):
         whole: an incomplete body has no meaning: rather break the connection than end it early.
     """
 
-    def __init__(  # noqa: PLR0913 - what a long response depends on
+    def __init__(
         self,
         source: AsyncGenerator[bytes, None],
         *,
@@ -71,7 +76,7 @@ class LiveResponse(Response):
                 task.cancel()
             await asyncio.gather(pump, *others, return_exceptions=True)
         if finished:
-            pump.result()
+            finished = _came_to_its_end(pump)
         if not gone.done() or gone.cancelled():
             await self._end(send, finished=finished)
 
@@ -100,6 +105,16 @@ class LiveResponse(Response):
     async def _send(self, send: Send, piece: bytes) -> None:
         self._last_sent = asyncio.get_running_loop().time()
         await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+def _came_to_its_end(pump: asyncio.Task[None]) -> bool:
+    """Whether the source said all it had; without a database it cannot, and clients ask again."""
+    try:
+        pump.result()
+    except ServiceUnavailable as error:
+        log.warning("a long response was cut short", code=error.code)
+        return False
+    return True
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -49,7 +49,7 @@ class Problem(BaseModel):
     errors: list[FieldError] | None = Field(None, description="Only with status 422.")
 
 
-def problem_response(  # noqa: PLR0913 - the parts of a problem document
+def problem_response(
     scope: MutableMapping[str, Any],
     status: int,
     code: str,

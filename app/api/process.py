@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from app.api.streams import OpenStreams
+
+# Complaints about clients that went away or sent no HTTP; errors of ours are recorded elsewhere.
+logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 
 log = structlog.get_logger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query
@@ -12,12 +12,13 @@ from app.api import sse
 from app.api.accepting import accept_run
 from app.api.answers import json_answer
 from app.api.dependencies import OpenStreamDep, PrincipalDep, ServicesDep
-from app.api.following import run_location, stream_run, wait_for_run
+from app.api.following import Wanted, run_location, stream_run, wait_for_run
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
 from app.api.run_schemas import JoinQuery, RunCreate, RunListQuery, RunView, StreamQuery
 from app.api.run_views import run_json
 from app.runs import runs
+from app.runs.log_position import last_seq
 from app.runs.states import states_of
 
 router = APIRouter(tags=["runs"])
@@ -27,13 +28,13 @@ _EXAMPLE = {
     "input": {"messages": [{"type": "human", "content": "Hello"}]},
     "stream_mode": ["values", "messages-tuple"],
 }
-_EVENTS = {
+_EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The run's events, from the first to its end.",
-        "content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}},
+        "content": {sse.MEDIA_TYPE: {"schema": sse.EVENT_SCHEMA}},
     }
 }
-_VALUES = {
+_VALUES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The run's final values; or `__error__` with a code and a message.",
         "content": {"application/json": {"schema": {}}},
@@ -73,7 +74,7 @@ async def create_and_stream_run(
 ) -> Response:
     """Accept a run and stream its events."""
     run = await accept_run(services, principal, thread_id, body)
-    return stream_run(services, principal, run)
+    return stream_run(services, principal, run, Wanted())
 
 
 @router.post(
@@ -137,7 +138,7 @@ async def get_run(
     response_class=Response,
     responses={**_VALUES, **problems(404, 429)},
 )
-async def join_run(  # noqa: PLR0913 - what the framework hands in
+async def join_run(
     thread_id: UUID,
     run_id: UUID,
     principal: PrincipalDep,
@@ -157,7 +158,7 @@ async def join_run(  # noqa: PLR0913 - what the framework hands in
     response_class=Response,
     responses={**_EVENTS, **problems(404, 429)},
 )
-async def join_run_stream(  # noqa: PLR0913 - what the framework hands in
+async def join_run_stream(
     thread_id: UUID,
     run_id: UUID,
     principal: PrincipalDep,
@@ -172,4 +173,5 @@ async def join_run_stream(  # noqa: PLR0913 - what the framework hands in
     after = sse.parse_last_event_id(last_event_id)
     async with services.database.reading(principal) as tx:
         run = await runs.get_run(tx, thread_id, run_id)
-    return stream_run(services, principal, run, after=after, modes=query.stream_mode)
+        last = await last_seq(tx, run_id) if after else None
+    return stream_run(services, principal, run, Wanted(after, last, query.stream_mode))

@@ -76,7 +76,7 @@ class RunCreate(StrictModel):
 
     @field_validator("checkpoint_during")
     @classmethod
-    def _keeps_checkpoints(cls, value: bool | None) -> bool | None:
+    def _keeps_checkpoints(cls, value: object) -> object:
         if value is False:
             raise ValueError("Checkpoints are always kept during a run.")
         return value

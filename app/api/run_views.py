@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 
 def run_json(run: Run, select: Sequence[str] | None = None) -> dict[str, Any]:
-    """A run; with ``select``, the fields that were asked for. ``kwargs`` comes only when asked
-    for: it repeats the whole input."""
+    """A run; with ``select``, the fields that were asked for.
+
+    ``kwargs`` comes only when asked for: it repeats the whole input.
+    """
     view = {
         "run_id": str(run.run_id),
         "thread_id": str(run.thread_id),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-
 import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 MOST_METADATA_BYTES = 64 * 1024
 

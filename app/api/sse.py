@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from app.runs.tail import RunEnd
 
 MEDIA_TYPE = "text/event-stream"
+EVENT_SCHEMA = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"type": "string", "examples": ["metadata", "values", "messages", "end"]},
+        "data": {"type": "string", "description": "One line of JSON."},
+        "id": {"type": "string", "description": "The place in the log; `end` has none."},
+    },
+}
 HEARTBEAT = b": heartbeat\n\n"
 
 _ALWAYS = frozenset({"metadata", "error"})
@@ -32,6 +41,23 @@ def end_frame(end: RunEnd) -> bytes:
     """The end of a run's stream. It has no id: it is not in the log."""
     data = {"run_id": str(end.run_id), "status": wire_status(end.state)}
     return b"event: end\ndata: %b\n\n" % orjson.dumps(data)
+
+
+def gap_frame(asked_after: int, last: int) -> bytes:
+    """Says that events after an id were asked for that the log has not; goes on after ``last``."""
+    data = {"asked_after": asked_after, "continues_after": last}
+    return b"event: gap\ndata: %b\nid: %d\n\n" % (orjson.dumps(data), last)
+
+
+def state_frame(values: bytes) -> bytes:
+    """A thread's present values, outside the log."""
+    return b"event: values\ndata: %b\n\n" % values
+
+
+def error_frame(code: str, message: str) -> bytes:
+    """Why there is no more to come."""
+    data = {"error": code, "message": message}
+    return b"event: error\ndata: %b\n\n" % orjson.dumps(data)
 
 
 def is_wanted(event: str, modes: Collection[str] | None) -> bool:

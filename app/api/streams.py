@@ -40,6 +40,10 @@ class OpenStreams:
             if not self._open[user_id]:
                 del self._open[user_id]
 
+    def count(self) -> int:
+        """How many streams are open."""
+        return self._open.total()
+
     def close(self) -> None:
         """End every stream soon; clients go on reading from another process."""
         self._closing.set()

@@ -16,18 +16,10 @@ if TYPE_CHECKING:
 
 DIST = Path(__file__).resolve().parent.parent / "web" / "dist"
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "font-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self';"
+    " frame-ancestors 'none'"
 )
 _PAGE_HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -71,6 +63,4 @@ def add_web_client(app: FastAPI, dist: Path = DIST) -> None:
 
     for path in ("/", "/chat", "/chat/{path:path}"):
         app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
-    app.router.routes.append(
-        Mount("/assets", _Assets(directory=dist / "assets", check_dir=False))
-    )
+    app.router.routes.append(Mount("/assets", _Assets(directory=dist / "assets", check_dir=False)))

@@ -1,4 +1,4 @@
-"""An identity provider for tests: its own key, its published keys, assertions as a gateway signs."""
+"""An identity provider for tests: a key of its own, published, and assertions signed with it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tenancy.migrate import RoleDsns, migrate
 from tests.support.issuer import AUDIENCE, TestIssuer
 from tests.support.model_server import ScriptedModelServer
 from tests.support.model_server.server import listen
-from tests.support.postgres import PostgresServer
+from tests.support.postgres import ROLES, PostgresServer
 
 
 @dataclass
@@ -60,7 +60,9 @@ class RunningService:
         """Where the first web process answers."""
         return self.web.url
 
-    def client(self, subject: str | None, *, url: str | None = None, **claims: Any) -> httpx.AsyncClient:
+    def client(
+        self, subject: str | None, *, url: str | None = None, **claims: Any
+    ) -> httpx.AsyncClient:
         """A plain HTTP client for a person, or for nobody. Closed with the service."""
         headers = self.issuer.headers(subject, **claims) if subject else {}
         client = httpx.AsyncClient(
@@ -94,12 +96,10 @@ async def running_web(settings: Settings) -> AsyncIterator[Web]:
     async with open_services(settings) as services:
         config: uvicorn.Config = server_config(create_app(services))
         with listen() as listening:
-            server = _QuietServer(config, services.streams)
+            port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            server = _QuietServer(config, services.streams, port.set_result)
             task = asyncio.create_task(server.serve(sockets=[listening]))
-            while not server.started and not task.done():
-                await asyncio.sleep(0.01)
-            port = listening.getsockname()[1]
-            web = Web(f"http://127.0.0.1:{port}", services, server, task)
+            web = Web(f"http://127.0.0.1:{await port}", services, server, task)
             try:
                 yield web
             finally:
@@ -133,7 +133,7 @@ async def migrated_database(postgres: PostgresServer) -> AsyncIterator[str]:
     name = f"stoa_{uuid4().hex[:12]}"
     await postgres.create_database(name)
     try:
-        dsns = RoleDsns(*(postgres.dsn(role, name) for role in ("service", "dispatch", "maintenance")))
+        dsns = RoleDsns(*(postgres.dsn(role, name) for role in ROLES))
         await asyncio.to_thread(migrate, postgres.dsn("owner", name), dsns)
         yield name
     finally:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from tests.support.service import RunningService
 
-HELLO = {"messages": [{"role": "user", "content": "Hello there"}]}
+HELLO: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello there"}]}
 
 
 class TestAStreamedRun:
@@ -39,9 +41,10 @@ class TestAStreamedRun:
     async def test_gives_the_thread_a_title_and_a_state(self, service: RunningService) -> None:
         client = service.sdk("titled")
         thread = await client.threads.create()
-        values = await client.runs.wait(thread["thread_id"], "agent", input=HELLO)
+        waited = await client.runs.wait(thread["thread_id"], "agent", input=HELLO)
+        values = cast("dict[str, Any]", waited)
         assert [m["type"] for m in values["messages"]] == ["human", "ai"]
-        found = await client.threads.get(thread["thread_id"])
+        found = cast("dict[str, Any]", await client.threads.get(thread["thread_id"]))
         assert found["title"] == "Hello there"
         assert found["values"] == values
         state = await client.threads.get_state(thread["thread_id"])
