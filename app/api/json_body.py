@@ -93,7 +93,7 @@ def _is_json(request: Request) -> bool:
 def _check_values(value: object) -> None:
     """Refuse what PostgreSQL or JSON cannot hold, and what is deeper than anything we mean."""
     level: list[Any] = [value]
-    for _ in range(MOST_LEVELS + 1):
+    for _ in range(MOST_LEVELS):
         level = [child for each in level for child in _children(each)]
         if not level:
             return

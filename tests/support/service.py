@@ -17,14 +17,13 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from app.api.application import create_app
-from app.api.process import WebServer, server_config
+from app.api.process import WebServer, listen_on, server_config
 from app.api.services import Services, open_services
 from app.settings import Settings
 from app.worker.process import run_worker
 from tenancy.migrate import RoleDsns, migrate
 from tests.support.issuer import AUDIENCE, TestIssuer
 from tests.support.model_server import ScriptedModelServer
-from tests.support.model_server.server import listen
 from tests.support.postgres import ROLES, PostgresServer
 
 
@@ -95,7 +94,7 @@ async def running_web(settings: Settings) -> AsyncIterator[Web]:
     """Serve the real application on a real socket."""
     async with open_services(settings) as services:
         config: uvicorn.Config = server_config(create_app(services))
-        with listen() as listening:
+        with listen_on("127.0.0.1", 0) as listening:
             port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
             server = _QuietServer(config, services.streams, port.set_result)
             task = asyncio.create_task(server.serve(sockets=[listening]))

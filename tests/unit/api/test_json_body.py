@@ -1,0 +1,50 @@
+"""Reading a body: what it may be, before anybody asks what it means."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import JsonValue
+
+from app.api.json_body import MOST_LEVELS, parse_body
+from app.api.refusals import InvalidFields, MalformedRequest
+from app.api.schemas import StrictModel, Uuid
+
+
+class Body(StrictModel):
+    id: Uuid | None = None
+    value: JsonValue = None
+
+
+def nested(levels: int) -> bytes:
+    return b'{"value": ' + b"[" * levels + b"]" * levels + b"}"
+
+
+class TestABody:
+    def test_may_be_as_deep_as_is_said(self) -> None:
+        assert parse_body(nested(MOST_LEVELS - 1), Body).value is not None
+
+    @pytest.mark.parametrize("levels", [MOST_LEVELS, 150, 10_000])
+    def test_may_not_be_deeper(self, levels: int) -> None:
+        with pytest.raises(MalformedRequest):
+            parse_body(nested(levels), Body)
+
+    @pytest.mark.parametrize("raw", [b"{", b"\xff", b'{"value": NaN}', b'{"value": "\\ud800"}'])
+    def test_must_be_json(self, raw: bytes) -> None:
+        with pytest.raises(MalformedRequest):
+            parse_body(raw, Body)
+
+    @pytest.mark.parametrize(
+        "raw", [b'{"value": "\\u0000"}', b'{"value": {"\\u0000": 1}}', b'{"value": [1e999]}']
+    )
+    def test_must_be_something_that_can_be_stored(self, raw: bytes) -> None:
+        with pytest.raises(InvalidFields):
+            parse_body(raw, Body)
+
+    def test_may_speak_of_nul(self) -> None:
+        assert parse_body(b'{"value": "\\\\u0000"}', Body).value == "\\u0000"
+
+    def test_is_not_repeated_in_what_is_said_about_it(self) -> None:
+        with pytest.raises(InvalidFields) as refused:
+            parse_body(b'{"id": "secret words", "other secret": 1}', Body)
+        assert "secret" not in str(refused.value.errors)
+        assert [error["loc"] for error in refused.value.errors] == [["body", "id"], ["body", "…"]]
