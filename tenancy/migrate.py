@@ -121,12 +121,28 @@ def migrate(owner_dsn: str, dsns: RoleDsns) -> str:
 
 def create_database(owner_dsn: str, name: str) -> None:
     """Create an empty database on the owner DSN's server."""
+    _on_the_server(owner_dsn, f"CREATE DATABASE {_quoted(name)}")
+
+
+def drop_database(owner_dsn: str, name: str, dsns: RoleDsns) -> None:
+    """Drop a database, whoever is connected to it, and the roles that were made for it alone."""
+    _on_the_server(owner_dsn, f"DROP DATABASE IF EXISTS {_quoted(name)} WITH (FORCE)")
+    roles = dsns.roles()
+    for role in (roles.service, roles.dispatch, roles.maintenance):
+        _on_the_server(owner_dsn, f"DROP ROLE IF EXISTS {_quoted(role)}")
+
+
+def _quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def _on_the_server(owner_dsn: str, statement: str) -> None:
+    """Run what cannot be in a transaction."""
     engine = sa.create_engine(
         driver_url(owner_dsn, "psycopg"), poolclass=sa.NullPool, isolation_level="AUTOCOMMIT"
     )
     with engine.connect() as connection:
-        quoted = connection.execute(sa.select(sa.func.quote_ident(name))).scalar_one()
-        connection.execute(sa.text(f"CREATE DATABASE {quoted}"))
+        connection.exec_driver_sql(statement)
     engine.dispose()
 
 

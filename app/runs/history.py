@@ -103,7 +103,7 @@ class ThreadHistory:
             graph = self._graphs.get(graph_id or AGENT)
         except AssistantNotFound:  # the operator took the graph away; its values stay readable
             graph = self._graphs.get(AGENT)
-        return graph.copy(update={"checkpointer": TenantReader(self._pool, owner)})
+        return graph.copy(update={"checkpointer": TenantReader(self._pool, self._database, owner)})
 
 
 def _config(thread_id: UUID, checkpoint_id: str | None, checkpoint_ns: str) -> RunnableConfig:

@@ -12,6 +12,7 @@ import asyncio
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from langgraph.checkpoint.base import get_checkpoint_id
 from langgraph.checkpoint.postgres import base
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.types import ERROR
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import CheckpointTuple
     from psycopg import AsyncCursor
     from psycopg.rows import DictRow
 
@@ -35,6 +37,9 @@ PILE_UP_SECONDS = 0.002
 """A task's writes wait this long for the checkpoint that follows them, to share its commit."""
 
 _WRITE = f"SELECT tenant.write_checkpoints({', '.join(f'${n}' for n in range(1, 24))})"
+
+
+_READ = "SELECT * FROM tenant.read_checkpoint($1, $2, $3, $4)"
 
 
 def _thread_id_as_text(sql: str) -> str:
@@ -49,10 +54,23 @@ class TenantReader(AsyncPostgresSaver):
 
     SELECT_SQL = _thread_id_as_text(base.SELECT_SQL)
 
-    def __init__(self, pool: CheckpointPool, owner: Owner) -> None:
+    def __init__(self, pool: CheckpointPool, database: TenantDatabase, owner: Owner) -> None:
         super().__init__(conn=None)  # type: ignore[arg-type]  # _cursor never uses it
         self._pool = pool
+        self._database = database
         self._owner = owner
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """A thread's newest checkpoint, or the one that the config names, in one round trip."""
+        configurable = config["configurable"]
+        rows = await self._database.call(
+            self._owner,
+            _READ,
+            configurable["thread_id"],
+            configurable.get("checkpoint_ns", ""),
+            get_checkpoint_id(config),
+        )
+        return await self._load_checkpoint_tuple(dict(rows[0])) if rows else None
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
@@ -74,8 +92,7 @@ class TenantSaver(TenantReader):
         fence: Fence,
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        super().__init__(pool, owner)
-        self._database = database
+        super().__init__(pool, database, owner)
         self._fence = fence
         self._on_failure = on_failure
         self._batch = CheckpointBatch()

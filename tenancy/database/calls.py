@@ -8,10 +8,10 @@ that a session would have to be cleaned of can be left behind.
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
-import orjson
 
 from tenancy.database.engine import server_settings, translated
 
@@ -66,8 +66,8 @@ async def _json_codec(connection: asyncpg.Connection) -> None:
     await connection.set_type_codec(
         "jsonb",
         schema="pg_catalog",
-        encoder=lambda value: orjson.dumps(value).decode(),
-        decoder=orjson.loads,
+        encoder=json.dumps,
+        decoder=json.loads,
     )
 
 

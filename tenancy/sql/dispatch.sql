@@ -29,7 +29,11 @@ CREATE OR REPLACE FUNCTION dispatch.claim_runs(p_worker uuid, p_slots int, p_cap
 RETURNS TABLE (user_id uuid, run_id uuid, fence bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
+DECLARE
+  head record;
 BEGIN
+  -- A claim need not be on disk by itself: the attempt that begins with it is, and flushes it.
+  PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0));
   IF NOT EXISTS (
     SELECT 1 FROM public.workers w
@@ -37,7 +41,7 @@ BEGIN
   ) THEN
     RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
   END IF;
-  RETURN QUERY
+  FOR head IN
   WITH RECURSIVE waiting (user_id) AS (
     (SELECT r.user_id FROM public.runs r WHERE r.state = 'pending' ORDER BY r.user_id LIMIT 1)
     UNION ALL
@@ -69,12 +73,16 @@ BEGIN
     ORDER BY h.created_at, h.run_id
     LIMIT p_slots
   )
-  UPDATE public.runs r
-  SET state = 'running', fence = r.fence + 1, attempt = r.attempt + 1,
-      worker_id = p_worker, claimed_at = clock_timestamp(), updated_at = clock_timestamp()
-  FROM heads
-  WHERE r.user_id = heads.user_id AND r.run_id = heads.run_id AND r.state = 'pending'
-  RETURNING r.user_id, r.run_id, r.fence;
+  SELECT h.user_id, h.run_id FROM heads h
+  LOOP
+    -- One by one: joined to the list, the planner reads the whole table.
+    RETURN QUERY
+    UPDATE public.runs r
+    SET state = 'running', fence = r.fence + 1, attempt = r.attempt + 1,
+        worker_id = p_worker, claimed_at = clock_timestamp(), updated_at = clock_timestamp()
+    WHERE r.user_id = head.user_id AND r.run_id = head.run_id AND r.state = 'pending'
+    RETURNING r.user_id, r.run_id, r.fence;
+  END LOOP;
 END $$;
 
 -- Puts runs of dead workers back into the queue under a higher fence. Says how many.

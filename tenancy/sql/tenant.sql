@@ -260,3 +260,41 @@ BEGIN
   END IF;
   PERFORM tenant.hold_fence(p_run, p_fence);
 END $$;
+
+-- The newest checkpoint of a thread's namespace, or the named one, as the library's select
+-- gives it: with its channels' blobs and its pending writes.
+CREATE OR REPLACE FUNCTION tenant.read_checkpoint(
+  p_user uuid, p_thread text, p_ns text, p_checkpoint text
+) RETURNS TABLE (
+  thread_id text, checkpoint jsonb, checkpoint_ns text, checkpoint_id text,
+  parent_checkpoint_id text, metadata jsonb, channel_values bytea[], pending_writes bytea[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM tenant.begin_read(p_user);
+  RETURN QUERY
+  SELECT c.thread_id::text, c.checkpoint, c.checkpoint_ns, c.checkpoint_id,
+    c.parent_checkpoint_id, c.metadata,
+    (
+      SELECT array_agg(ARRAY[b.channel::bytea, b.type::bytea, b.blob])
+      FROM jsonb_each_text(c.checkpoint -> 'channel_versions') AS v
+      JOIN public.checkpoint_blobs b
+        ON b.user_id = c.user_id AND b.thread_id = c.thread_id
+        AND b.checkpoint_ns = c.checkpoint_ns AND b.channel = v.key AND b.version = v.value
+    ),
+    (
+      SELECT array_agg(ARRAY[
+        w.task_id::bytea, w.channel::bytea, w.type::bytea, w.blob,
+        convert_to(w.task_path, 'UTF8'), w.idx::text::bytea
+      ])
+      FROM public.checkpoint_writes w
+      WHERE w.user_id = c.user_id AND w.thread_id = c.thread_id
+        AND w.checkpoint_ns = c.checkpoint_ns AND w.checkpoint_id = c.checkpoint_id
+    )
+  FROM public.checkpoints c
+  WHERE c.user_id = p_user AND c.thread_id = p_thread::uuid AND c.checkpoint_ns = p_ns
+    AND (p_checkpoint IS NULL OR c.checkpoint_id = p_checkpoint)
+  ORDER BY c.checkpoint_id DESC
+  LIMIT 1;
+END $$;

@@ -52,7 +52,7 @@ class Bench:
         return TenantSaver(self.pool, self.tenants, run, held, self.told.append)
 
     def reader(self, person: Principal) -> TenantReader:
-        return TenantReader(self.pool, person)
+        return TenantReader(self.pool, self.tenants, person)
 
 
 @pytest.fixture
