@@ -64,6 +64,12 @@ class Command:
         self.process.send_signal(number)
 
 
+def inherited_environment() -> dict[str, str]:
+    """This process's environment without settings of Stoa's, for a process of this checkout."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("STOA_")}
+    return {**own, "PYTHONPATH": str(REPOSITORY)}
+
+
 def _name(process: psutil.Process) -> str:
     command = process.cmdline()
     if "app.cli" in command:
@@ -76,12 +82,11 @@ async def stoa(
     *arguments: str, environment: Mapping[str, str] | None = None, run_as: RunAs | None = None
 ) -> AsyncIterator[Command]:
     """Run a command of Stoa's in a folder without settings, and end it afterwards."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("STOA_")}
     command: Sequence[str] = (*STOA, *arguments)
     process = await start_guarded(
         command,
         run_as=run_as,
-        env={**inherited, "PYTHONPATH": str(REPOSITORY), **(environment or {})},
+        env={**inherited_environment(), **(environment or {})},
         cwd=Path("/"),
         on_death=signal.SIGTERM,
     )

@@ -1,0 +1,151 @@
+"""Workers that die, and workers that are told to go: somebody else finishes the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.deployment import QUICK_LEASE, Deployment, deployed
+from tests.support.frames import Frame, new_thread, read_run, start_run
+from tests.support.model_server import Script
+from tests.support.processes import StoaProcess
+from tests.support.tenancy import TestDatabase
+
+ANSWER = "one two three four five six"
+
+
+@pytest.fixture(scope="module")
+async def deployment(
+    template: TestDatabase, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Deployment]:
+    async with deployed(template, tmp_path_factory.mktemp("workers")) as deployment:
+        yield deployment
+
+
+@pytest.fixture(scope="module")
+async def web(deployment: Deployment) -> StoaProcess:
+    return await deployment.start_web()
+
+
+@dataclass
+class HalfAnswered:
+    """A run whose only worker stopped talking in mid-answer, and somebody who reads it."""
+
+    client: httpx.AsyncClient
+    thread_id: str
+    location: str
+    reading: asyncio.Task[list[Frame]]
+
+
+@asynccontextmanager
+async def half_answered(
+    deployment: Deployment, web: StoaProcess, person: str
+) -> AsyncIterator[HalfAnswered]:
+    client = deployment.http(person, web)
+    thread_id = await new_thread(client)
+    stalls = deployment.stalls
+    deployment.model.enqueue(Script(text=ANSWER, stall_at=3), Script(text=ANSWER))
+    location = await start_run(client, thread_id, "Count.")
+    reading = asyncio.create_task(read_run(client, location))
+    await deployment.model.wait_for_stall(stalls + 1)
+    try:
+        yield HalfAnswered(client, thread_id, location, reading)
+    finally:
+        reading.cancel()
+
+
+async def run_of(half: HalfAnswered) -> dict[str, Any]:
+    run: dict[str, Any] = (await half.client.get(half.location)).json()
+    return run
+
+
+async def said_in(half: HalfAnswered) -> list[tuple[str, str]]:
+    state = (await half.client.get(f"/threads/{half.thread_id}/state")).json()
+    return [(each["type"], each["content"]) for each in state["values"]["messages"]]
+
+
+class TestAWorkerThatIsKilled:
+    async def test_another_one_finishes_the_answer_and_the_question_is_there_once(
+        self, deployment: Deployment, web: StoaProcess
+    ) -> None:
+        doomed = await deployment.start_worker(**QUICK_LEASE)
+        async with half_answered(deployment, web, "killed") as half:
+            _, other = await asyncio.gather(doomed.kill(), deployment.start_worker(**QUICK_LEASE))
+            frames = await half.reading
+            assert await said_in(half) == [("human", "Count."), ("ai", ANSWER)]
+            run = await run_of(half)
+        attempts = [frame.data["attempt"] for frame in frames if frame.event == "metadata"]
+        assert attempts == [1, 2]
+        assert (run["state"], run["attempt"]) == ("success", 2)
+        # What the first had half streamed is replaced: after the second `metadata` it all comes.
+        second = [frame.event for frame in frames].index("metadata", 1)
+        again = [frame.data[0] for frame in frames[second:] if frame.event == "messages"]
+        assert "".join(chunk["content"] for chunk in again) == ANSWER
+        assert frames[second + 1].event == "values"
+        assert frames[-1].data["status"] == "success"
+        ids = [frame.id for frame in frames if frame.id is not None]
+        assert ids == list(range(1, len(ids) + 1))
+        await other.terminate()
+
+
+class TestAWorkerThatIsToldToGo:
+    async def test_its_run_goes_on_elsewhere_at_once(
+        self, deployment: Deployment, web: StoaProcess
+    ) -> None:
+        # With the usual lease: nobody waits until it has run out.
+        leaving, staying = await asyncio.gather(
+            deployment.start_worker(), deployment.start_worker(STOA_WORKER_CONCURRENCY="1")
+        )
+        async with half_answered(deployment, web, "drained") as half:
+            holder, other = await _holder_first(deployment, leaving, staying)
+            async with asyncio.timeout(15):
+                assert await holder.terminate() == 0
+                frames = await half.reading
+            assert await said_in(half) == [("human", "Count."), ("ai", ANSWER)]
+            assert (await run_of(half))["state"] == "success"
+        assert frames[-1].data["status"] == "success"
+        assert await other.terminate() == 0
+
+
+class TestTwoWorkers:
+    async def test_share_the_queue(self, deployment: Deployment, web: StoaProcess) -> None:
+        one, two = await asyncio.gather(
+            deployment.start_worker(STOA_WORKER_CONCURRENCY="1"),
+            deployment.start_worker(STOA_WORKER_CONCURRENCY="1"),
+        )
+        client = deployment.http("shared", web)
+        stalls = deployment.stalls
+        deployment.model.enqueue(*[Script(text=ANSWER, stall_at=1)] * 2)
+        locations = [await start_run(client, await new_thread(client)) for _ in range(4)]
+        # Both stand in an answer at the same time, though each takes one run only.
+        for number in (1, 2):
+            await deployment.model.wait_for_stall(stalls + number)
+        async with deployment.superuser() as connection:
+            holders = await connection.fetch(
+                "SELECT DISTINCT worker_id FROM runs WHERE state = 'running'"
+            )
+        assert len(holders) == 2
+        for number in (1, 2):
+            request = await deployment.model.wait_for_stall(stalls + number)
+            deployment.model.release(request)
+        for location in locations:
+            frames = await read_run(client, location)
+            assert frames[-1].data["status"] == "success"
+        await asyncio.gather(one.terminate(), two.terminate())
+
+
+async def _holder_first(
+    deployment: Deployment, one: StoaProcess, two: StoaProcess
+) -> tuple[StoaProcess, StoaProcess]:
+    """The two workers, the one that has the run first."""
+    async with deployment.superuser() as connection:
+        pid = await connection.fetchval(
+            "SELECT pid FROM runs JOIN workers USING (worker_id) WHERE state = 'running'"
+        )
+    return (one, two) if one.process.pid == pid else (two, one)

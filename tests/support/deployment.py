@@ -1,0 +1,122 @@
+"""A deployment as in production: processes of the real command, on a database of their own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from uuid import uuid4
+
+import asyncpg
+import httpx
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from tests.support.issuer import AUDIENCE, TestIssuer
+from tests.support.model_server import ScriptedModelServer
+from tests.support.processes import StoaProcess, web_process, worker_process
+from tests.support.tenancy import TestDatabase
+
+GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
+QUICK_LEASE = {
+    "STOA_LEASE_SECONDS": "2",
+    "STOA_HEARTBEAT_SECONDS": "0.5",
+    "STOA_REAP_SECONDS": "0.2",
+}
+"""For tests that kill a worker and wait until its lease has run out."""
+
+
+@dataclass
+class Deployment:
+    """The parts of a deployment, and a way to start more of them. All end with it."""
+
+    database: TestDatabase
+    issuer: TestIssuer
+    model: ScriptedModelServer
+    logs: Path
+    _stack: AsyncExitStack = field(repr=False)
+    _numbers: count[int] = field(default_factory=count)
+
+    async def start_web(self, *, port: int | None = None) -> StoaProcess:
+        """Start a web process."""
+        log = self._log("web")
+        return await self._stack.enter_async_context(web_process(self._environment(), log, port))
+
+    async def start_worker(self, **settings: str) -> StoaProcess:
+        """Start a worker."""
+        environment = {**self._environment(), **settings}
+        log = self._log("worker")
+        return await self._stack.enter_async_context(worker_process(environment, log))
+
+    def http(self, person: str, web: StoaProcess) -> httpx.AsyncClient:
+        """A plain HTTP client for a person."""
+        client = httpx.AsyncClient(
+            base_url=web.url, headers=self.issuer.headers(person), timeout=30, trust_env=False
+        )
+        self._stack.push_async_callback(client.aclose)
+        return client
+
+    def sdk(self, person: str, web: StoaProcess) -> LangGraphClient:
+        """LangGraph's own client for a person."""
+        client = get_client(url=web.url, headers=self.issuer.headers(person), api_key=None)
+        self._stack.push_async_callback(client.aclose)
+        return client
+
+    @property
+    def stalls(self) -> int:
+        """How many model calls have stalled so far: the next one has the number after it."""
+        return sum(each.stalled_at is not None for each in self.model.requests)
+
+    async def restart_model(self) -> None:
+        """Start the model server again where it was, after a test stopped it."""
+        port = int(self.model.url.rpartition(":")[2])
+        self.model = await self._stack.enter_async_context(_model(port))
+
+    @asynccontextmanager
+    async def superuser(self) -> AsyncIterator[asyncpg.Connection]:
+        """A connection that sees everything in the database."""
+        connection = await self.database.connect("owner")
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+    def all_logs(self) -> str:
+        """What all processes have logged so far."""
+        return "\n".join(path.read_text(errors="replace") for path in self.logs.iterdir())
+
+    def _log(self, name: str) -> Path:
+        return self.logs / f"{name}-{next(self._numbers)}.log"
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "STOA_DATABASE_URL": self.database.dsn("service"),
+            "STOA_DISPATCH_DATABASE_URL": self.database.dsn("dispatch"),
+            "STOA_MAINTENANCE_DATABASE_URL": self.database.dsn("maintenance"),
+            "STOA_IDENTITY_ISSUER": self.issuer.url,
+            "STOA_IDENTITY_AUDIENCE": AUDIENCE,
+            "STOA_IDENTITY_JWKS_URL": self.issuer.jwks_url,
+            "STOA_OLLAMA_URL": self.model.url,
+            "STOA_MODEL": "smollm2",
+            "STOA_GRAPHS": str(GRAPHS),
+        }
+
+
+@asynccontextmanager
+async def deployed(template: TestDatabase, logs: Path) -> AsyncIterator[Deployment]:
+    """Everything but the processes: a migrated database, an identity provider, a model server."""
+    database = TestDatabase(template.server, f"stoa_deployed_{uuid4().hex[:12]}")
+    await database.server.copy_database(template.name, database.name)
+    try:
+        async with AsyncExitStack() as stack:
+            issuer = await stack.enter_async_context(TestIssuer())
+            model = await stack.enter_async_context(_model())
+            yield Deployment(database, issuer, model, logs, stack)
+    finally:
+        await database.server.drop_database(database.name)
+
+
+def _model(port: int = 0) -> ScriptedModelServer:
+    return ScriptedModelServer(slots=8, port=port)

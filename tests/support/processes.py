@@ -1,0 +1,114 @@
+"""One long-lived ``stoa`` process of a deployment, with its log in a file."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psutil
+
+from app.dev.child import end, start_guarded
+from app.dev.ports import free_port
+from tests.support.development import STOA, inherited_environment
+
+PATIENCE = 60.0
+"""Longer than any start takes on a busy machine; a process that ends is noticed at once."""
+_LOOK_EVERY = 0.02
+
+
+@dataclass
+class StoaProcess:
+    """A running command of Stoa's."""
+
+    name: str
+    process: asyncio.subprocess.Process
+    log: Path
+    url: str = ""
+    """Where it answers; empty for a worker."""
+
+    @property
+    def output(self) -> str:
+        """Everything it has logged so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def memory(self) -> int:
+        """Resident bytes now."""
+        return int(psutil.Process(self.process.pid).memory_info().rss)
+
+    async def kill(self) -> None:
+        """End it as ``kill -9`` does, and wait until it is gone."""
+        self.process.kill()
+        await self.process.wait()
+
+    async def terminate(self) -> int:
+        """Ask it to end as an orchestrator does; returns its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return await self.process.wait()
+
+    async def logged(self, text: str) -> None:
+        """Return once it has logged this."""
+        async with asyncio.timeout(PATIENCE):
+            while text not in self.output:
+                self._assert_alive()
+                await asyncio.sleep(_LOOK_EVERY)
+
+    async def answering(self) -> None:
+        """Return once it serves requests, with everything that it needs."""
+        async with httpx.AsyncClient(base_url=self.url, trust_env=False) as client:
+            async with asyncio.timeout(PATIENCE):
+                while not await _is_ready(client):
+                    self._assert_alive()
+                    await asyncio.sleep(_LOOK_EVERY)
+
+    def _assert_alive(self) -> None:
+        assert self.process.returncode is None, f"{self.name} ended:\n{self.output}"
+
+
+@asynccontextmanager
+async def web_process(
+    environment: Mapping[str, str], log: Path, port: int | None = None
+) -> AsyncIterator[StoaProcess]:
+    """``stoa web``, ready; killed when the block ends."""
+    port = port or free_port()
+    async with _running("web", environment, log, "--port", str(port)) as web:
+        web.url = f"http://127.0.0.1:{port}"
+        await web.answering()
+        yield web
+
+
+@asynccontextmanager
+async def worker_process(environment: Mapping[str, str], log: Path) -> AsyncIterator[StoaProcess]:
+    """``stoa worker``, claiming; killed when the block ends."""
+    async with _running("worker", environment, log) as worker:
+        await worker.logged("worker ready")
+        yield worker
+
+
+@asynccontextmanager
+async def _running(
+    name: str, environment: Mapping[str, str], log: Path, *options: str
+) -> AsyncIterator[StoaProcess]:
+    with log.open("wb") as file:
+        process = await start_guarded(
+            (*STOA, name, *options),
+            env={**inherited_environment(), **environment},
+            cwd=Path("/"),
+            stdout=file,
+        )
+    try:
+        yield StoaProcess(name, process, log)
+    finally:
+        await end(process, ())
+
+
+async def _is_ready(client: httpx.AsyncClient) -> bool:
+    try:
+        return (await client.get("/ready")).status_code == 200
+    except httpx.TransportError:
+        return False
