@@ -24,6 +24,31 @@ def overhead(
         uvloop.run(_overhead(Path(folder), runs, rounds, in_flight))
 
 
+@application.command()
+def rls(
+    rows: Annotated[
+        int, typer.Option(help="Rows in each hot table, a hundred per user.", min=1000)
+    ] = 1_000_000,
+) -> None:
+    """Measure the hot queries with and without policies, on an embedded Postgres."""
+    import uvloop
+
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
+        uvloop.run(_rls(Path(folder), rows))
+
+
+async def _rls(folder: Path, rows: int) -> None:
+    from app.bench.rls import bench_rls
+    from app.dev.postgres import EmbeddedPostgres
+
+    postgres = EmbeddedPostgres(folder)
+    await postgres.start()
+    try:
+        await bench_rls(postgres.dsn("owner"), rows)
+    finally:
+        await postgres.stop()
+
+
 async def _overhead(folder: Path, runs: int, rounds: int, in_flight: int) -> None:
     from app.bench.overhead import bench_overhead
     from app.dev.postgres import EmbeddedPostgres

@@ -9,7 +9,7 @@ import os
 # Read at langgraph's import: without it, a crafted row could call anything importable.
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
-from langgraph.checkpoint.serde import _msgpack  # noqa: E402 - only now
+from langgraph.checkpoint.serde import _msgpack
 
 
 def assert_strict_deserialization() -> None:

@@ -20,7 +20,8 @@ _FACTS = sa.text(
            EXISTS (SELECT 1 FROM pg_roles o WHERE o.rolname = :owner
                    AND pg_has_role(r.oid, o.oid, 'MEMBER')) AS owner_member,
            EXISTS (SELECT 1 FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
-                   AND c.relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'TRUNCATE')) AS truncates,
+                   AND c.relkind IN ('r', 'p')
+                   AND has_table_privilege(c.oid, 'TRUNCATE')) AS truncates,
            EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = to_regclass('public.runs')
                    AND a.attname = 'request'
                    AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')) AS reads_content,

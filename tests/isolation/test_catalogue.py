@@ -46,8 +46,10 @@ FAULTS = {
         "notes: the primary key begins with n",
     ),
     "a foreign key without the user": (
-        "ALTER TABLE threads ADD UNIQUE (thread_id);"
-        "ALTER TABLE run_events ADD thread_id uuid REFERENCES threads (thread_id)",
+        (
+            "ALTER TABLE threads ADD UNIQUE (thread_id);"
+            "ALTER TABLE run_events ADD thread_id uuid REFERENCES threads (thread_id)"
+        ),
         "run_events -> threads: the foreign key does not begin with user_id",
     ),
     "row security that is not forced": (
@@ -103,8 +105,10 @@ FAULTS = {
         "every_thread: a materialised view",
     ),
     "a definer function": (
-        "CREATE FUNCTION tenant.peek() RETURNS bigint LANGUAGE sql SECURITY DEFINER"
-        " AS 'SELECT count(*) FROM public.threads'",
+        (
+            "CREATE FUNCTION tenant.peek() RETURNS bigint LANGUAGE sql SECURITY DEFINER"
+            " AS 'SELECT count(*) FROM public.threads'"
+        ),
         "tenant.peek(): a definer function",
     ),
     "a function that everybody may call": (
@@ -127,9 +131,7 @@ class TestTheWalkNotices:
         roles = template.roles()
         for statement in fault.split(";"):
             await catalogue.execute(
-                statement.format(
-                    service=roles.service, dispatch=roles.dispatch, name=template.name
-                )
+                statement.format(service=roles.service, dispatch=roles.dispatch, name=template.name)
             )
         found = await complaints(catalogue, roles)
         assert [line for line in found if complaint in line], found

@@ -74,7 +74,7 @@ class TestRolesThatSeeEverybody:
     async def test_the_list_of_content_leaves_no_column_out(
         self, superuser: asyncpg.Connection
     ) -> None:
-        """Every column is either content or of the kind that says nothing: a new one must choose."""
+        """A new column must choose: it holds content, or is of the kind that says nothing."""
         silent = {
             "user_id", "state", "created_at", "updated_at", "claimed_at", "ended_at", "expires_at",
             "ttl_minutes", "thread_id", "run_id", "worker_id", "seq", "fence", "attempt", "idx",

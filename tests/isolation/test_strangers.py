@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -55,7 +55,9 @@ class Scene:
         async with self.tenants.reading(person) as tx:
             return await work(tx, *args)
 
-    async def write(self, person: Principal, work: Callable[..., Any], *args: Any, **more: Any) -> Any:
+    async def write(
+        self, person: Principal, work: Callable[..., Any], *args: Any, **more: Any
+    ) -> Any:
         async with self.tenants.writing(person) as tx:
             return await work(tx, *args, **more)
 
@@ -66,8 +68,8 @@ class Scene:
 @pytest.fixture
 async def scene(
     database: TestDatabase, tenants: TenantDatabase, checkpoints: CheckpointPool
-) -> Scene:
-    graphs = GraphCatalogue(Settings(model="smollm2"))
+) -> AsyncIterator[Scene]:
+    graphs = GraphCatalogue(Settings.model_validate({"model": "smollm2"}))
     tail = RunTail(tenants, database.dsn("service"))
     yield Scene(tenants, checkpoints, graphs, tail)
     await graphs.close()
@@ -86,7 +88,7 @@ async def alices(
 def deeds(scene: Scene, bob: Principal) -> dict[str, Callable[[UUID, UUID], Awaitable[Any]]]:
     """Everything that can be done with a thread's and a run's id."""
     run = RunRequest(input={"messages": ["hi"]})
-    made = {"assistant_id": ASSISTANT, "graph_id": AGENT, "request": run}
+    made: dict[str, Any] = {"assistant_id": ASSISTANT, "graph_id": AGENT, "request": run}
     return {
         "get_thread": lambda t, r: scene.read(bob, get_thread, t),
         "lock_thread": lambda t, r: scene.write(bob, lock_thread, t),
@@ -120,7 +122,8 @@ class TestAnIdOfAlices:
             with_hers = await said(deed(thread_id, run.run_id))
             with_nobodys = await said(deed(uuid4(), uuid4()))
             assert with_hers == with_nobodys, name
-            assert with_hers in (None, 0, []) or with_hers[1].endswith(("_not_found", "_lost")), name
+            if with_hers not in (None, 0, []):
+                assert with_hers[1].endswith(("_not_found", "_lost")), name
 
     async def test_is_in_order_for_alice(
         self, scene: Scene, alice: Principal, alices: tuple[UUID, ClaimedRun]

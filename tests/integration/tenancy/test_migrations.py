@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from tenancy import migrate as migration
 from tenancy.migrate import MigrationFailed, RoleDsns, head_revision, migrate
+from tenancy.rls import security_statements
 from tests.support.postgres import PostgresServer
 from tests.support.tenancy import TestDatabase
 
@@ -29,32 +30,32 @@ print(migrate(owner, RoleDsns(*roles)))
 
 SNAPSHOT = """
 SELECT
-  (SELECT array_agg(c.oid::regclass::text || c.relkind::text || c.relowner::regrole::text
-    || c.relrowsecurity || c.relforcerowsecurity || coalesce(c.relacl::text, '') ORDER BY c.oid::regclass::text)
-   FROM pg_class c WHERE c.relnamespace::regnamespace::text IN ('public', 'tenant', 'dispatch')) AS classes,
-  (SELECT array_agg(a.attrelid::regclass::text || a.attname || a.atttypid::regtype::text || a.attnotnull
-    || coalesce(a.attacl::text, '') ORDER BY a.attrelid::regclass::text, a.attnum)
+  (SELECT array_agg((c.oid::regclass, c.relkind, c.relowner::regrole, c.relrowsecurity,
+                     c.relforcerowsecurity, c.relacl)::text ORDER BY c.oid::regclass::text)
+   FROM pg_class c WHERE c.relnamespace::regnamespace::text = ANY($1)) AS classes,
+  (SELECT array_agg((a.attrelid::regclass, a.attname, a.atttypid::regtype, a.attnotnull,
+                     a.attacl)::text ORDER BY a.attrelid::regclass::text, a.attnum)
    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-   WHERE c.relnamespace::regnamespace::text IN ('public', 'tenant', 'dispatch')) AS columns,
-  (SELECT array_agg(p.oid::regprocedure::text || p.prosrc || p.prosecdef || coalesce(p.proacl::text, '')
-    ORDER BY p.oid::regprocedure::text)
-   FROM pg_proc p WHERE p.pronamespace::regnamespace::text IN ('public', 'tenant', 'dispatch')) AS functions,
-  (SELECT array_agg(conrelid::regclass::text || conname || pg_get_constraintdef(oid)
-    ORDER BY conrelid::regclass::text, conname)
+   WHERE c.relnamespace::regnamespace::text = ANY($1)) AS columns,
+  (SELECT array_agg((p.oid::regprocedure, p.prosrc, p.prosecdef, p.proacl)::text
+                    ORDER BY p.oid::regprocedure::text)
+   FROM pg_proc p WHERE p.pronamespace::regnamespace::text = ANY($1)) AS functions,
+  (SELECT array_agg((conrelid::regclass, conname, pg_get_constraintdef(oid))::text
+                    ORDER BY conrelid::regclass::text, conname)
    FROM pg_constraint WHERE connamespace = 'public'::regnamespace) AS constraints,
   (SELECT array_agg(p::text ORDER BY p::text) FROM pg_policies p) AS policies,
-  (SELECT array_agg(nspname || nspowner::regrole::text || coalesce(nspacl::text, '') ORDER BY nspname)
-   FROM pg_namespace WHERE nspname IN ('public', 'tenant', 'dispatch')) AS schemas,
-  (SELECT datacl::text FROM pg_database WHERE datname = current_database()) AS database,
-  to_regclass('public.alembic_version') AS revision
+  (SELECT array_agg((nspname, nspowner::regrole, nspacl)::text ORDER BY nspname)
+   FROM pg_namespace WHERE nspname = ANY($1)) AS schemas,
+  (SELECT datacl::text FROM pg_database WHERE datname = current_database()) AS database
 """
+SCHEMAS = ["public", "tenant", "dispatch"]
 
 
 async def snapshot(database: TestDatabase) -> dict[str, Any]:
     """Everything in the catalogue that a migration decides."""
     connection = await database.connect("owner")
     try:
-        return dict(await connection.fetchrow(SNAPSHOT))
+        return dict(await connection.fetchrow(SNAPSHOT, SCHEMAS))
     finally:
         await connection.close()
 
@@ -80,7 +81,10 @@ async def migrate_at_once(*databases: TestDatabase) -> list[tuple[int, str]]:
         assert process.stdout
         assert await process.stdout.readline() == b"ready\n"
     ends = await asyncio.gather(*(process.communicate(b"\n") for process in processes))
-    return [(p.returncode or 0, (out + err).decode()) for p, (out, err) in zip(processes, ends, strict=True)]
+    return [
+        (process.returncode or 0, (out + err).decode())
+        for process, (out, err) in zip(processes, ends, strict=True)
+    ]
 
 
 @pytest.fixture
@@ -175,7 +179,7 @@ class TestAMigrationThatFails:
         self, database: TestDatabase, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before = await snapshot(database)
-        statements = migration.security_statements
+        statements = security_statements
 
         def broken(roles: Any) -> list[str]:
             return [*statements(roles), "ALTER TABLE threads ADD extra int", "SELECT 1/0"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any, TypedDict
 from uuid import UUID, uuid4
 
@@ -325,8 +325,8 @@ class TestAnExceptionInANode:
         run = await bench.run(alice, thread_id)
         graph, attempts = _failing_once()
         saver = bench.saver(run)
-        told = {**config(thread_id), "metadata": {"run_id": str(run.run_id)}}
-        compiled = graph.compile(checkpointer=saver)
+        told: Any = {**config(thread_id), "metadata": {"run_id": str(run.run_id)}}
+        compiled: Any = graph.compile(checkpointer=saver)
         with pytest.raises(ValueError, match=CANARY):
             await compiled.ainvoke({"words": ["hello"]}, told, durability="sync")
         dump = await everything(superuser)
@@ -360,7 +360,7 @@ class TestTheAgentsOwnState:
     """Its messages are kept as differences, which have SQL of their own."""
 
     @pytest.fixture
-    async def talked(self, bench: Bench, alice: Principal) -> AsyncIterator[tuple[Any, UUID]]:
+    async def talked(self, bench: Bench, alice: Principal) -> tuple[Any, UUID]:
         thread_id = await make_thread(bench.tenants, alice)
         saver = bench.saver(await bench.run(alice, thread_id))
         turns = iter(range(100))
@@ -372,7 +372,7 @@ class TestTheAgentsOwnState:
         graph.add_node("model", answer)
         graph.add_edge(START, "model")
         graph.add_edge("model", END)
-        compiled = graph.compile(checkpointer=saver)
+        compiled: Any = graph.compile(checkpointer=saver)
         for turn in range(30):
             await compiled.ainvoke(
                 {"messages": [HumanMessage(f"turn {turn}", id=str(uuid4()))]},
@@ -380,7 +380,7 @@ class TestTheAgentsOwnState:
                 durability="sync",
             )
         await saver.close()
-        yield graph.compile(checkpointer=bench.reader(alice)), thread_id
+        return graph.compile(checkpointer=bench.reader(alice)), thread_id
 
     async def test_reads_the_same_each_time(self, talked: tuple[Any, UUID]) -> None:
         graph, thread_id = talked
@@ -415,9 +415,7 @@ class TestThePlan:
         sql = TenantReader.SELECT_SQL + (
             "WHERE thread_id = %s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1"
         )
-        await superuser.execute(
-            "ANALYZE; SET enable_seqscan = on"
-        )
+        await superuser.execute("ANALYZE")
         async with bench.pool.transaction(alice.user_id) as cursor:
             await cursor.execute("SET LOCAL enable_seqscan = off")
             await cursor.execute("EXPLAIN " + sql, (str(thread_id),))

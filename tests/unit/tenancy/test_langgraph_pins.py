@@ -38,9 +38,7 @@ class TestTheSaver:
         assert version("langgraph-checkpoint-postgres") == "3.2.0"
 
     @pytest.mark.parametrize(("name", "digest"), STATEMENTS.items(), ids=STATEMENTS)
-    def test_says_what_it_said_when_its_tables_were_rewritten(
-        self, name: str, digest: str
-    ) -> None:
+    def test_says_what_it_said_when_its_tables_were_rewritten(self, name: str, digest: str) -> None:
         sql = getattr(base, name)
         assert getattr(base.BasePostgresSaver, name) == sql
         assert hashlib.sha256(sql.encode()).hexdigest()[:16] == digest
@@ -74,9 +72,7 @@ class TestTheStore:
         for method in ("_execute_batch", "abatch"):
             source = inspect.getsource(getattr(AsyncPostgresStore, method))
             assert "get_connection" not in source
-        assert "self._cursor(pipeline=True)" in inspect.getsource(
-            AsyncPostgresStore._execute_batch
-        )
+        assert "self._cursor(pipeline=True)" in inspect.getsource(AsyncPostgresStore._execute_batch)
 
     def test_sets_nothing_in_its_constructor_that_ours_leaves_out(self) -> None:
         source = inspect.getsource(AsyncPostgresStore.__init__)
