@@ -404,24 +404,3 @@ class TestTheAgentsOwnState:
         bobs = graph.copy(update={"checkpointer": bench.reader(bob)})
         assert (await bobs.aget_state(config(thread_id))).values in ({}, {"messages": []})
         assert [s async for s in bobs.aget_state_history(config(thread_id))] == []
-
-
-class TestThePlan:
-    async def test_the_savers_select_is_an_index_scan_of_the_users_own(
-        self, bench: Bench, alice: Principal, superuser: asyncpg.Connection
-    ) -> None:
-        thread_id = await make_thread(bench.tenants, alice)
-        await put(bench.saver(await bench.run(alice, thread_id)), thread_id, checkpoint(["a"]))
-        sql = TenantReader.SELECT_SQL + (
-            "WHERE thread_id = %s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1"
-        )
-        await superuser.execute("ANALYZE")
-        async with bench.pool.transaction(alice.user_id) as cursor:
-            await cursor.execute("SET LOCAL enable_seqscan = off")
-            await cursor.execute("EXPLAIN " + sql, (str(thread_id),))
-            plan = "\n".join(row["QUERY PLAN"] for row in await cursor.fetchall())
-        assert "Seq Scan" not in plan, plan
-        for table in TABLES:
-            # The user leads each index condition, whether as a parameter or as the function.
-            assert f"{table}_pkey on {table}" in plan, plan
-        assert plan.count("Index Cond: ((user_id = ") == 3, plan
