@@ -29,7 +29,13 @@ class BenchIssuer:
     def headers(self, subject: str) -> dict[str, str]:
         """The header that says a request is this person's."""
         now = int(time.time())
-        claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": subject, "iat": now, "exp": now + _LIFETIME}
+        claims = {
+            "iss": ISSUER,
+            "aud": AUDIENCE,
+            "sub": subject,
+            "iat": now,
+            "exp": now + _LIFETIME,
+        }
         token = jwt.encode({"alg": "ES256", "kid": "bench"}, claims, self._key)
         return {"Authorization": f"Bearer {token}"}
 

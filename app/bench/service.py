@@ -9,13 +9,15 @@ import socket
 import sys
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import httpx
+import httpcore
 import orjson
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_fixed
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from app.bench.issuer import AUDIENCE, ISSUER, BenchIssuer
 from app.bench.load import Timing
@@ -44,15 +46,11 @@ async def open_service(
         port = _free_port()
         for command in (["web", "--port", str(port)], ["worker"]):
             await stack.enter_async_context(_process(command, environment))
-        client = await stack.enter_async_context(
-            httpx.AsyncClient(
-                base_url=f"http://127.0.0.1:{port}",
-                trust_env=False,
-                timeout=60,
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
-            )
+        origin = f"http://127.0.0.1:{port}"
+        pool = await stack.enter_async_context(
+            httpcore.AsyncConnectionPool(max_connections=None, max_keepalive_connections=200)
         )
-        await _until_ready(client)
+        await _until_ready(pool, origin)
         people = [issuer.headers(f"person-{number}") for number in range(USERS)]
         body = orjson.dumps(
             {
@@ -63,25 +61,27 @@ async def open_service(
             }
         )
         for headers in people:  # signed up, as people are who use a service
-            (await client.get("/me", headers=headers)).raise_for_status()
+            await _get(pool, f"{origin}/me", headers)
 
         async def run_once(index: int) -> Timing:
-            return await _stream(client, people[index % USERS], body)
+            return await _stream(pool, origin, people[index % USERS], body)
 
         yield run_once
 
 
-async def _stream(client: httpx.AsyncClient, headers: dict[str, str], body: bytes) -> Timing:
+async def _stream(
+    pool: httpcore.AsyncConnectionPool, origin: str, headers: dict[str, str], body: bytes
+) -> Timing:
     started = time.perf_counter()
     first, tail = 0.0, b""
-    request = client.stream(
+    request = pool.stream(
         "POST",
-        f"/threads/{uuid4()}/runs/stream",
+        f"{origin}/threads/{uuid4()}/runs/stream",
+        headers={**headers, "Content-Type": "application/json", "Content-Length": str(len(body))},
         content=body,
-        headers={**headers, "Content-Type": "application/json"},
     )
     async with request as response:
-        async for chunk in response.aiter_raw():
+        async for chunk in response.aiter_stream():
             first = first or time.perf_counter() - started
             tail = (tail + chunk)[-400:]
     if b"event: end" not in tail or b'"success"' not in tail:
@@ -96,35 +96,50 @@ def _settings(jwks_url: str) -> dict[str, str]:
         "STOA_IDENTITY_JWKS_URL": jwks_url,
         "STOA_GRAPHS": str(GRAPHS),
         "STOA_MAX_STREAMS_PER_USER": "100",
+        "STOA_LOG_FORMAT": "json",
     }
 
 
 @asynccontextmanager
 async def _process(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[None]:
-    """One of the service's processes; its log is of no interest, its end is ours."""
+    """One of the service's processes; its log is of interest only where it does not start."""
+    log = TemporaryFile()  # noqa: SIM115 - closed when the process has ended
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("STOA_")}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "app.cli", *command),
         env={**inherited, **environment},
         stdout=asyncio.subprocess.DEVNULL,
+        stderr=log,
     )
     try:
         yield
+    except httpcore.ConnectError:
+        log.seek(0)
+        raise RuntimeError(f"{command[0]} did not start:\n{log.read().decode()}") from None
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
         await process.wait()
+        log.close()
 
 
-async def _until_ready(client: httpx.AsyncClient) -> None:
+async def _get(
+    pool: httpcore.AsyncConnectionPool, url: str, headers: Mapping[str, str] | None = None
+) -> None:
+    response = await pool.request("GET", url, headers=dict(headers or {}))
+    if response.status != HTTPStatus.OK:
+        raise httpcore.ConnectError(f"{url} answers {response.status}")
+
+
+async def _until_ready(pool: httpcore.AsyncConnectionPool, origin: str) -> None:
     async for attempt in AsyncRetrying(
-        retry=retry_if_exception(lambda error: isinstance(error, httpx.HTTPError)),
+        retry=retry_if_exception_type(httpcore.ConnectError),
         stop=stop_after_delay(_STARTUP_SECONDS),
         wait=wait_fixed(0.1),
     ):
         with attempt:
-            (await client.get("/ready")).raise_for_status()
+            await _get(pool, f"{origin}/ready")
 
 
 def _free_port() -> int:

@@ -15,12 +15,11 @@ def command(
     turn_socket: TurnSocket = None,
 ) -> None:
     """Serve the API and the browser client. Any number may run beside each other."""
-    import uvloop
-
     from app.api.process import serve_web
+    from app.cli.process import run
     from app.settings import load_settings
 
     turn = Turn(turn_socket)
     settings = load_settings()
     turn.wait()
-    uvloop.run(serve_web(settings, host, port))
+    run(settings, lambda loaded: serve_web(loaded, host, port))

@@ -7,12 +7,11 @@ from app.cli.turn import Turn, TurnSocket
 
 def command(turn_socket: TurnSocket = None) -> None:
     """Execute runs. Any number may run beside each other."""
-    import uvloop
-
+    from app.cli.process import run
     from app.settings import load_settings
     from app.worker.process import run_worker
 
     turn = Turn(turn_socket)
     settings = load_settings()
     turn.wait()
-    uvloop.run(run_worker(settings, turn.ready))
+    run(settings, lambda loaded: run_worker(loaded, turn.ready))

@@ -24,7 +24,7 @@ POLL_SECONDS = 1.0
 class Claimer:
     """Claims when it is told that runs wait, when one of its own ends, and now and then."""
 
-    def __init__(  # noqa: PLR0913 - what a claimer claims with
+    def __init__(
         self,
         worker_id: UUID,
         dispatch: DispatchDatabase,
@@ -62,15 +62,15 @@ class Claimer:
     async def _claim_for_ever(self) -> None:
         while True:
             self._wanted.clear()
-            claimed = await self._claim()
+            slots = self._concurrency - len(self._running)
+            claimed = await self._claim(slots)
             for run in claimed:
                 self._begin(run)
-            if not claimed:
+            if len(claimed) < slots or slots == 0:
                 await self._wait()
 
-    async def _claim(self) -> list[ClaimedRun]:
-        slots = self._concurrency - len(self._running)
-        if slots <= 0:
+    async def _claim(self, slots: int) -> list[ClaimedRun]:
+        if slots == 0:
             return []
         try:
             return await self._dispatch.claim_runs(

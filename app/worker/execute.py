@@ -189,9 +189,7 @@ class _Execution:
         graph = self._graphs.get(self._loaded.graph_id)
         return graph.copy(update={"checkpointer": self._saver, "store": self._store})
 
-    async def _start(
-        self, graph: Pregel[Any, Any, Any, Any]
-    ) -> tuple[Any, RunnableConfig]:
+    async def _start(self, graph: Pregel[Any, Any, Any, Any]) -> tuple[Any, RunnableConfig]:
         """The input and configuration of this attempt.
 
         A later attempt passes the original input again: the run id in the metadata makes

@@ -14,7 +14,7 @@ from app.runs.states import RunState
 from tenancy.errors import AssistantNotFound, StoaError
 
 
-class RunTimedOut(Exception):  # noqa: N818 - the fact, as everywhere
+class RunTimedOut(Exception):
     """The run's time budget is used up."""
 
 
@@ -33,9 +33,7 @@ WORKER_LOST = Failure(
     "worker_lost",
     "The workers that ran this stopped unexpectedly, several times. Try again.",
 )
-_TOO_MANY_STEPS = Failure(
-    RunState.ERROR, "recursion_limit", "The run took more steps than it may."
-)
+_TOO_MANY_STEPS = Failure(RunState.ERROR, "recursion_limit", "The run took more steps than it may.")
 _GRAPH_MISSING = Failure(
     RunState.ERROR, "graph_missing", "The assistant of this run is no longer available."
 )

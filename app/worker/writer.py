@@ -28,14 +28,14 @@ FLUSH_SECONDS = 0.05
 SLOWEST_FLUSH_SECONDS = 0.2
 MOST_PENDING = 1000
 """Events a run may have emitted and not stored; past it, the graph waits."""
-_BACKOFF = 4
-"""A flush that took t is followed by a pause of at least 4 t: at most a fifth of the time."""
+_BACKOFF = 10
+"""A flush that took t is followed by a pause of at least 10 t: a slow database is asked less."""
 
 
 class EventWriter:
     """Writes one run's events, under its fence, and its outcome."""
 
-    def __init__(  # noqa: PLR0913 - what a writer writes with
+    def __init__(
         self,
         database: TenantDatabase,
         announcer: Announcer,

@@ -11,6 +11,7 @@ import uvicorn
 
 from app.dev.errors import DevelopmentError
 from app.dev.gateway.application import create_gateway
+from app.dev.ports import without_delay
 
 if TYPE_CHECKING:
     from app.dev.gateway.settings import GatewaySettings
@@ -61,7 +62,9 @@ async def serve_gateway(settings: GatewaySettings) -> None:
 def _listen(settings: GatewaySettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+        return without_delay(
+            socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+        )
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise DevelopmentError(

@@ -21,7 +21,7 @@ _NANOSECONDS = 1_000_000_000
 _PER_MILLISECOND = 1_000_000
 
 
-class Refused(Exception):  # noqa: N818 - named as what it says
+class Refused(Exception):
     """The request cannot be answered; the message goes to the client."""
 
 

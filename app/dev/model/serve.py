@@ -16,6 +16,7 @@ from app.dev.errors import DevelopmentError
 from app.dev.model.application import LocalModel
 from app.dev.model.settings import LocalModelSettings
 from app.dev.model.weights import ensure_weights
+from app.dev.ports import without_delay
 
 _BACKLOG = 128
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -107,7 +108,9 @@ def _build_server(application: Starlette) -> uvicorn.Server:
 def _listening(settings: LocalModelSettings) -> Iterator[socket.socket]:
     """Take the port before anything else, so that a taken one is found out at once."""
     try:
-        listener = socket.create_server((settings.host, settings.port), backlog=_BACKLOG)
+        listener = without_delay(
+            socket.create_server((settings.host, settings.port), backlog=_BACKLOG)
+        )
     except OSError as error:
         raise DevelopmentError(
             f"The local model cannot listen on {settings.host}:{settings.port}:"

@@ -7,7 +7,7 @@ from app.dev.model.requests import Message
 ROOM_FOR_THE_ANSWER = 0.25
 
 
-class TooLong(Exception):  # noqa: N818 - named as what it says
+class TooLong(Exception):
     """Not even the last message fits, or the request is wrong in another way."""
 
 

@@ -188,10 +188,10 @@ class ModelApplication:
         await self.journal.announce()
         return recorded
 
-    async def _tags(self, request: Request) -> Response:  # noqa: ARG002
+    async def _tags(self, request: Request) -> Response:
         return JSONResponse({"models": [_described(model) for model in self.plan.models]})
 
-    async def _ps(self, request: Request) -> Response:  # noqa: ARG002
+    async def _ps(self, request: Request) -> Response:
         loaded = self.runner.loaded
         return JSONResponse({"models": [_described(loaded.model)] if loaded else []})
 
@@ -208,11 +208,11 @@ class ModelApplication:
         )
 
 
-async def _home(request: Request) -> Response:  # noqa: ARG001
+async def _home(request: Request) -> Response:
     return PlainTextResponse("Ollama is running")
 
 
-async def _version(request: Request) -> Response:  # noqa: ARG001
+async def _version(request: Request) -> Response:
     return JSONResponse({"version": VERSION})
 
 

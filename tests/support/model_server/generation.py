@@ -16,15 +16,15 @@ from tests.support.model_server.script import Script, answer_tokens
 NANOSECONDS = 1_000_000_000
 
 
-class Cut(Exception):  # noqa: N818 - an ending, not an error of the server
+class Cut(Exception):
     """The body ends here without ``done``."""
 
 
-class Reset(Exception):  # noqa: N818
+class Reset(Exception):
     """The connection is dropped here."""
 
 
-class Malformed(Exception):  # noqa: N818
+class Malformed(Exception):
     """A line that is no JSON, and nothing after it."""
 
 

@@ -71,10 +71,10 @@ class Journal:
 
     def release(self, request: RecordedRequest) -> None:
         """Let a stalled request go on (or not stall at all)."""
-        request._released.set()  # noqa: SLF001 - an event of this loop, not for tests to touch
+        request._released.set()
 
     async def stall(self, request: RecordedRequest) -> None:
         """Hold the request until it is released."""
         request.stalled_at = time.monotonic()
         await self.announce()
-        await request._released.wait()  # noqa: SLF001
+        await request._released.wait()

@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 
 import uvicorn
 
+from app.dev.ports import without_delay
 from tests.support.model_server.application import ModelApplication, Plan
 from tests.support.model_server.journal import RecordedRequest
 from tests.support.model_server.script import ECHO, Script, Scripter
@@ -35,7 +36,7 @@ def build_uvicorn(application: ModelApplication) -> uvicorn.Server:
 
 def listen(port: int = 0) -> socket.socket:
     """Return a listening socket on loopback."""
-    return socket.create_server(("127.0.0.1", port), backlog=2048)
+    return without_delay(socket.create_server(("127.0.0.1", port), backlog=2048))
 
 
 class ScriptedModelServer:
