@@ -1,4 +1,4 @@
-"""A real PostgreSQL for everything in here, and the whole service where a test asks for it."""
+"""The whole service, where a test asks for it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.postgres import PostgresServer, postgres_server
+from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
-
-
-@pytest.fixture(scope="session")
-async def postgres() -> AsyncIterator[PostgresServer]:
-    """The server that this test run uses."""
-    async with postgres_server() as server:
-        yield server
 
 
 @pytest.fixture(scope="session")
