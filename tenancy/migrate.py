@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import make_url
 
+from alembic import command
 from tenancy.errors import StoaError
 from tenancy.rls import OWNER_ROLE, Roles, security_statements
 
@@ -149,7 +149,8 @@ def _on_the_server(owner_dsn: str, statement: str) -> None:
 def _create_roles(connection: Connection, dsns: RoleDsns) -> None:
     """Create what is missing. Roles belong to the whole server, so another database's migration
     may be creating the same ones: a transaction-level lock in a shared catalogue would not hold
-    across databases, hence the exception handler in SQL."""
+    across databases, hence the exception handler in SQL.
+    """
     _create_role(connection, OWNER_ROLE, "NOLOGIN", None)
     for dsn in (dsns.service, dsns.dispatch, dsns.maintenance):
         url = make_url(dsn)

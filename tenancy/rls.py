@@ -83,9 +83,7 @@ RULES: Mapping[str, TableRules] = {
         maintenance=_counts("thread_id", "created_at", "updated_at"),
     ),
     "runs": TableRules(
-        service=_own(
-            "state", "error_code", "error_message", "worker_id", "ended_at", "updated_at"
-        ),
+        service=_own("state", "error_code", "error_message", "worker_id", "ended_at", "updated_at"),
         dispatch=Access(
             {
                 "SELECT": (

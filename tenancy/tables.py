@@ -5,7 +5,17 @@ Rows are joined by explicit conditions; there are no ORM entities and no relatio
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, DateTime, Enum, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Enum,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
 metadata = MetaData()

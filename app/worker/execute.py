@@ -22,7 +22,7 @@ from tenancy.checkpoints.store import TenantStore
 from tenancy.errors import LeaseLost
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from uuid import UUID
 
     from langchain_core.runnables import RunnableConfig
@@ -59,6 +59,8 @@ class LoadedRun:
     metadata: dict[str, Any]
     attempt: int
     next_seq: int
+    head: Mapping[str, Any]
+    """The thread's newest checkpoint, read with the run; without an id where there is none."""
 
 
 class RunExecutor:
@@ -92,12 +94,13 @@ class RunExecutor:
         (row,) = await self._database.call(run, _BEGIN_ATTEMPT, run.run_id, run.fence)
         self._announcer.run_changed(run_key(run.user_id, run.run_id))
         return LoadedRun(
-            thread_id=row["thread_id"],
+            thread_id=row["run_thread_id"],
             graph_id=row["graph_id"],
             request=RunRequest.from_json(row["request"]),
-            metadata=row["metadata"],
+            metadata=row["run_metadata"],
             attempt=row["attempt"],
             next_seq=row["next_seq"],
+            head=row,
         )
 
 
@@ -113,7 +116,7 @@ class _Execution:
         self._graph_task: asyncio.Task[None] | None = None
         fence = Fence(run.run_id, run.fence)
         pool = executor._pool  # noqa: SLF001
-        self._saver = TenantSaver(pool, executor._database, run, fence, self._fail)  # noqa: SLF001
+        self._saver = TenantSaver(pool, executor._database, run, fence, self._fail, loaded.head)  # noqa: SLF001
         self._store = TenantStore(pool, run.user_id, fence=fence)
         self._writer = EventWriter(
             executor._database,  # noqa: SLF001

@@ -22,7 +22,7 @@ from tenancy.database.retry import while_database_is_away
 from tenancy.errors import LeaseLost
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import CheckpointTuple
@@ -91,9 +91,11 @@ class TenantSaver(TenantReader):
         owner: Owner,
         fence: Fence,
         on_failure: Callable[[BaseException], None],
+        head: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(pool, database, owner)
         self._fence = fence
+        self._head = head
         self._on_failure = on_failure
         self._batch = CheckpointBatch()
         self._waiting: list[asyncio.Future[None]] = []
@@ -103,6 +105,13 @@ class TenantSaver(TenantReader):
         self._unfinished = 0
         self._idle = asyncio.Event()
         self._idle.set()
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The thread's checkpoint; the first time from ``head``, which was read with the run."""
+        head, self._head = self._head, None
+        if head is None or config["configurable"].get("checkpoint_ns") or get_checkpoint_id(config):
+            return await super().aget_tuple(config)
+        return await self._load_checkpoint_tuple(dict(head)) if head["checkpoint_id"] else None
 
     async def aput_writes(
         self,

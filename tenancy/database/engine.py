@@ -25,7 +25,13 @@ SQLSTATE_NO_TENANT = "ST002"
 SQLSTATE_USER_UNAVAILABLE = "ST003"
 _CONNECTION_LOST = ("08", "57P")
 """SQLSTATE classes: connection exceptions, operator intervention (shutdown, crash)."""
-_UNREACHABLE = (OSError, TimeoutError, asyncpg.InterfaceError, psycopg.OperationalError, PoolTimeout)
+_UNREACHABLE = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    psycopg.OperationalError,
+    PoolTimeout,
+)
 
 
 class DatabaseUnavailable(ServiceUnavailable):
@@ -74,7 +80,9 @@ def server_settings(settings: DatabaseSettings) -> dict[str, str]:
     return {
         "application_name": settings.application_name,
         "statement_timeout": str(int(settings.statement_timeout * 1000)),
-        "idle_in_transaction_session_timeout": str(int(settings.idle_in_transaction_timeout * 1000)),
+        "idle_in_transaction_session_timeout": str(
+            int(settings.idle_in_transaction_timeout * 1000)
+        ),
         "jit": "off",
     }
 

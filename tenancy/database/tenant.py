@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from tenancy.principal import Owner
 
-_BEGIN_READ = sa.text("SELECT tenant.begin_read(:user)").bindparams(sa.bindparam("user", type_=UUID))
+_BEGIN_READ = sa.text("SELECT tenant.begin_read(:user)").bindparams(
+    sa.bindparam("user", type_=UUID)
+)
 _BEGIN_WRITE = sa.text("SELECT tenant.begin_write(:user)").bindparams(
     sa.bindparam("user", type_=UUID)
 )
@@ -53,9 +55,7 @@ class TenantRead:
         """The first row of a query, or None."""
         return (await self._connection.execute(statement, params)).first()
 
-    async def scalar(
-        self, statement: Executable, params: Mapping[str, Any] | None = None
-    ) -> Any:  # noqa: ANN401 - a column of any type
+    async def scalar(self, statement: Executable, params: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - a column of any type
         """The first column of the first row, or None."""
         return (await self._connection.execute(statement, params)).scalar()
 

@@ -111,28 +111,35 @@ BEGIN
   ON CONFLICT (user_id, run_id, seq) DO NOTHING;
 END $$;
 
--- Begins an attempt: what a claimed run needs to be executed, and its first event, which is
--- committed with the same round trip. No row when the fence has moved on.
+-- Begins an attempt: what a claimed run needs to be executed, the thread's newest checkpoint
+-- (which LangGraph asks for first), and the run's first event, all in one round trip.
 CREATE OR REPLACE FUNCTION tenant.begin_attempt(p_user uuid, p_run uuid, p_fence bigint)
 RETURNS TABLE (
-  thread_id uuid, graph_id text, request jsonb, metadata jsonb, attempt int, next_seq int
+  run_thread_id uuid, graph_id text, request jsonb, run_metadata jsonb, attempt int, next_seq int,
+  thread_id text, checkpoint jsonb, checkpoint_ns text, checkpoint_id text,
+  parent_checkpoint_id text, metadata jsonb, channel_values bytea[], pending_writes bytea[]
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
+  run record;
   seq int;
 BEGIN
   PERFORM tenant.begin_write(p_user);
   PERFORM tenant.hold_fence(p_run, p_fence);
+  SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt INTO STRICT run
+  FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run;
   SELECT coalesce(max(e.seq), 0) + 1 INTO seq
   FROM public.run_events e WHERE e.user_id = p_user AND e.run_id = p_run;
   INSERT INTO public.run_events (user_id, run_id, seq, event, data)
-  SELECT p_user, p_run, seq, 'metadata',
-    convert_to(format('{"run_id":"%s","attempt":%s}', p_run, r.attempt), 'UTF8')
-  FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run;
+  VALUES (
+    p_user, p_run, seq, 'metadata',
+    convert_to(format('{"run_id":"%s","attempt":%s}', p_run, run.attempt), 'UTF8')
+  );
   RETURN QUERY
-  SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt, seq + 1
-  FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run;
+  SELECT run.thread_id, run.graph_id, run.request, run.metadata, run.attempt, seq + 1, c.*
+  FROM (SELECT) AS one
+  LEFT JOIN tenant.read_checkpoint(p_user, run.thread_id::text, '', NULL) AS c ON true;
 END $$;
 
 -- The next page of a run's log, each row with the run's state in the same snapshot; one row
