@@ -147,9 +147,10 @@ def _on_the_server(owner_dsn: str, statement: str) -> None:
 
 
 def _create_roles(connection: Connection, dsns: RoleDsns) -> None:
-    """Create what is missing. Roles belong to the whole server, so another database's migration
-    may be creating the same ones: a transaction-level lock in a shared catalogue would not hold
-    across databases, hence the exception handler in SQL.
+    """Create the roles that are missing.
+
+    They belong to the whole server, so another database's migration may be creating the same
+    ones: no lock of one database would hold there, hence the exception handler in SQL.
     """
     _create_role(connection, OWNER_ROLE, "NOLOGIN", None)
     for dsn in (dsns.service, dsns.dispatch, dsns.maintenance):
