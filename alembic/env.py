@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from alembic import context
-
 from tenancy.tables import metadata
 
 context.configure(

@@ -52,9 +52,7 @@ class GraphCatalogue:
         self._graphs: dict[str, Pregel[Any, Any, Any, Any]] = {AGENT: agent}
         if settings.graphs is not None:
             self._graphs |= load_graphs(settings.graphs)
-        self._assistants = {
-            uuid5(_ASSISTANTS, graph_id): graph_id for graph_id in self._graphs
-        }
+        self._assistants = {uuid5(_ASSISTANTS, graph_id): graph_id for graph_id in self._graphs}
 
     def resolve(self, assistant: str) -> Assistant:
         """Find an assistant by its id or by its graph's name.

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langchain_core.runnables import RunnableConfig
 
-from app.bench.graphs.three_steps import three_steps
+from app.bench.graphs.three_steps import Steps, three_steps
 from app.bench.load import Timing
-from tenancy.checkpoints.pool import bare_pool
+from tenancy.checkpoints.bare import bare_savers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,21 +22,19 @@ CONNECTIONS = 10
 
 @asynccontextmanager
 async def open_floor(
-    dsn: str, graph_input: dict[str, object]
+    dsn: str, graph_input: Steps
 ) -> AsyncIterator[Callable[[int], Awaitable[Timing]]]:
     """Prepare a database of its own and yield what runs the graph once on a new thread."""
-    async with AsyncPostgresSaver.from_conn_string(dsn) as saver:
-        await saver.setup()
     graph = three_steps.compile()
-    async with bare_pool(dsn, CONNECTIONS) as pool:
+    async with bare_savers(dsn, CONNECTIONS) as new_saver:
 
         async def run_once(_: int) -> Timing:
             # One saver per run: a shared one is serial.
-            bound = graph.copy(update={"checkpointer": AsyncPostgresSaver(pool)})
-            config = {"configurable": {"thread_id": str(uuid4())}}
+            bound = graph.copy(update={"checkpointer": new_saver()})
+            config: RunnableConfig = {"configurable": {"thread_id": str(uuid4())}}
             started = time.perf_counter()
             first = 0.0
-            async for _ in bound.astream(
+            async for _part in bound.astream(
                 graph_input, config, stream_mode=["values"], durability="sync"
             ):
                 first = first or time.perf_counter() - started

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app.bench.floor import open_floor
+from app.bench.graphs.three_steps import Steps
 from app.bench.load import Load, drive
 from app.bench.service import open_service
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     RunOnce = Callable[[int], Awaitable[Timing]]
 
-_INPUT: dict[str, object] = {"steps": [], "text": "x" * 2000}
+_INPUT: Steps = {"steps": [], "text": "x" * 2000}
 _WARM_UP = 20
 
 
@@ -76,7 +77,7 @@ def _table(floor: Measured, service: Measured, in_flight: int) -> Table:
         ):
             first = [load.first_event_ms(percent) for load in loads]
             whole = [load.completion_ms(percent) for load in loads]
-            goals = ("≤ 20 ms", "≤ 2×") if (percent, where) == (50, "alone") else ("", "")
+            goals = ("≤ 20 ms", "≤ 2") if (percent, where) == (50, "alone") else ("", "")
             table.add_row(f"first event {name} ms, {where}", *_both(first), goals[0])
             table.add_row(f"completion {name} ms, {where}", *_both(whole), goals[1])
     return table

@@ -19,6 +19,7 @@ import httpcore
 import orjson
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
+from app.bench.graphs.three_steps import Steps
 from app.bench.issuer import AUDIENCE, ISSUER, BenchIssuer
 from app.bench.load import Timing
 
@@ -33,7 +34,7 @@ _STARTUP_SECONDS = 60
 
 @asynccontextmanager
 async def open_service(
-    dsns: Mapping[str, str], graph_input: dict[str, object]
+    dsns: Mapping[str, str], graph_input: Steps
 ) -> AsyncIterator[Callable[[int], Awaitable[Timing]]]:
     """Start web and worker on a migrated database; yield what streams one run to its end.
 
@@ -77,7 +78,9 @@ async def _stream(
     request = pool.stream(
         "POST",
         f"{origin}/threads/{uuid4()}/runs/stream",
-        headers={**headers, "Content-Type": "application/json", "Content-Length": str(len(body))},
+        headers=_lines(
+            {**headers, "Content-Type": "application/json", "Content-Length": str(len(body))}
+        ),
         content=body,
     )
     async with request as response:
@@ -124,10 +127,14 @@ async def _process(command: Sequence[str], environment: Mapping[str, str]) -> As
         log.close()
 
 
+def _lines(headers: Mapping[str, str]) -> list[tuple[bytes | str, bytes | str]]:
+    return list(headers.items())
+
+
 async def _get(
     pool: httpcore.AsyncConnectionPool, url: str, headers: Mapping[str, str] | None = None
 ) -> None:
-    response = await pool.request("GET", url, headers=dict(headers or {}))
+    response = await pool.request("GET", url, headers=_lines(headers or {}))
     if response.status != HTTPStatus.OK:
         raise httpcore.ConnectError(f"{url} answers {response.status}")
 

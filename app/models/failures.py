@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from http import HTTPStatus
 
 import httpx
 import ollama
@@ -67,7 +68,7 @@ def error_of_response(status: int, text: str) -> ModelError:
     """
     if _UNREADABLE_TOOL_CALL in text:
         return ModelMalformed()
-    if status == 400:
+    if status == HTTPStatus.BAD_REQUEST:
         return _unsupported(text)
     return _BY_STATUS.get(status, ModelFailed)()
 

@@ -47,7 +47,7 @@ class ModelTransport(httpx.AsyncBaseTransport):
         response = await self._open(request)
         try:
             if response.status_code != httpx.codes.OK:
-                raise await self._refusal(response)
+                raise await self._refusal(response)  # noqa: TRY301 - the response is closed below
             if not request.url.path.endswith(_ANSWERS):
                 return response
             stream = AnswerStream(response, self._settings)

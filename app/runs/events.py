@@ -88,9 +88,7 @@ async def settle_run(
         LeaseLost: the run is another worker's, or gone; nothing was written.
     """
     outcome = (state.value, error_code, error_message)
-    await database.call(
-        run, _SETTLE, run.run_id, run.fence, *outcome, first_seq, *_columns(events)
-    )
+    await database.call(run, _SETTLE, run.run_id, run.fence, *outcome, first_seq, *_columns(events))
 
 
 async def read_log(

@@ -62,7 +62,7 @@ class ThreadHistory:
             raise CheckpointNotFound
         return _snapshot_json(snapshot)
 
-    async def history(  # noqa: PLR0913 - a search has many parts
+    async def history(
         self,
         owner: Owner,
         thread_id: UUID,

@@ -1,4 +1,4 @@
-"""Conversations: stored, searched, counted, deleted. Everything runs in the caller's transaction."""
+"""Conversations: stored, searched, counted, deleted, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -157,9 +157,7 @@ async def lock_thread(tx: TenantWrite, thread_id: UUID) -> None:
         raise ThreadNotFound
 
 
-async def update_thread(
-    tx: TenantWrite, thread_id: UUID, *, metadata: Mapping[str, Any]
-) -> Thread:
+async def update_thread(tx: TenantWrite, thread_id: UUID, *, metadata: Mapping[str, Any]) -> Thread:
     """Merge metadata into a thread's own; a key given as null stays, with the value null.
 
     Raises:
@@ -188,7 +186,7 @@ async def delete_thread(tx: TenantWrite, thread_id: UUID) -> None:
         raise ThreadNotFound
 
 
-async def search_threads(  # noqa: PLR0913 - a search has many parts
+async def search_threads(
     tx: TenantRead,
     wanted: ThreadFilter,
     *,

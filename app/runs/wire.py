@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import math
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -40,34 +42,39 @@ def message_json(message: BaseMessage) -> dict[str, Any]:
     return dumped
 
 
+_FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
+    (BaseMessage, message_json),
+    (BaseModel, lambda model: model.model_dump()),
+    ((set, frozenset, tuple), list),
+    ((bytes, bytearray, memoryview), lambda data: base64.b64encode(bytes(data)).decode()),
+    (BaseException, lambda error: {"error": type(error).__name__}),
+)
+
+
 def _default(value: object) -> Any:  # noqa: ANN401 - JSON of any kind
-    if isinstance(value, BaseMessage):
-        return message_json(value)
-    if isinstance(value, BaseModel):
-        return value.model_dump()
-    if isinstance(value, set | frozenset | tuple):
-        return list(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return base64.b64encode(bytes(value)).decode()
-    if hasattr(value, "_asdict"):
-        return value._asdict()
-    if isinstance(value, BaseException):
-        return {"error": type(value).__name__}
+    for types, form in _FORMS:
+        if isinstance(value, types):
+            return form(value)
     return f"<{type(value).__name__}>"
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - JSON of any kind
+    """What orjson could not take whole, taken apart."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else None  # noqa: PLR0124
     if value is None or isinstance(value, str | int):
         return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return _plain(_part(value))
+
+
+def _part(value: object) -> Any:  # noqa: ANN401 - JSON of any kind
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _plain(dataclasses.asdict(value))
+        return dataclasses.asdict(value)
     try:
         return orjson.loads(orjson.dumps(value, default=_default, option=_OPTIONS))
     except TypeError:
-        return _plain(_default(value))
+        return _default(value)

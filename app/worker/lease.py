@@ -71,7 +71,7 @@ class LeaseKeeper:
         try:
             asyncio.run(self._renew_for_ever())
         except Exception as error:  # noqa: BLE001 - a thread's last word
-            log.error("lease thread failed", error=type(error).__name__)
+            log.warning("lease thread failed", error=type(error).__name__)
             self._on_lost()
 
     async def _renew_for_ever(self) -> None:

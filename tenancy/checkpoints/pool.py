@@ -64,8 +64,9 @@ class CheckpointPool:
     async def transaction(
         self, user_id: UserId, *, fence: Fence | None = None, write: bool = False
     ) -> AsyncIterator[psycopg.AsyncCursor[DictRow]]:
-        """A transaction bound to a user; with a fence, its last statement before the commit
-        makes sure that the run is still the caller's.
+        """A transaction bound to a user, and guarded by a fence where there is one.
+
+        The guard is its last statement before the commit: the run must still be the caller's.
 
         Everything is pipelined: binding, statements, guard and commit cost one round trip
         where nothing is read in between.
@@ -96,17 +97,3 @@ def _options(settings: DatabaseSettings) -> str:
     return (
         f"-c idle_in_transaction_session_timeout={idle} -c statement_timeout={statement} -c jit=off"
     )
-
-
-@asynccontextmanager
-async def bare_pool(
-    dsn: str, size: int
-) -> AsyncIterator[AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]]:
-    """A pool as LangGraph's documentation has it, for measuring against. Bound to nobody."""
-    async with AsyncConnectionPool(
-        dsn,
-        min_size=size,
-        max_size=size,
-        kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
-    ) as pool:
-        yield pool

@@ -26,7 +26,7 @@ RUN_CHANGED = "stoa_run_changed"
 """Runs have new events or a new state. Payload: ``user/run`` keys, comma-separated."""
 
 _MOST_KEYS = 100
-"""Keys per notification: 100 × 74 characters stay below Postgres' 8,000 bytes."""
+"""Keys per notification: 100 times 74 characters stay below Postgres' 8,000 bytes."""
 _SPACING_SECONDS = 0.004
 """After a notification, wait this long and send together what came meanwhile."""
 _RECONNECT = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
@@ -131,7 +131,7 @@ class Listener:
             connection = await _connect(self._dsn)
             closed = asyncio.Event()
             try:
-                connection.add_termination_listener(lambda _: closed.set())
+                connection.add_termination_listener(_setting(closed))
                 await connection.add_listener(
                     self._channel, lambda *said: self._heard(str(said[3]))
                 )
@@ -143,3 +143,7 @@ class Listener:
                 log.warning("listener failed", channel=self._channel, error=type(error).__name__)
             finally:
                 connection.terminate()
+
+
+def _setting(closed: asyncio.Event) -> Callable[[object], None]:
+    return lambda _: closed.set()

@@ -51,7 +51,7 @@ def any_port() -> int:
 
 async def answering(url: str) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not (await probe(url, "smollm2")).ready:
+        while not (await probe(url, "smollm2")).ready:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.05)
 
 
@@ -74,7 +74,7 @@ async def weights() -> Path:
 
 
 @pytest.fixture(scope="module")
-async def url(weights: Path) -> AsyncIterator[str]:  # noqa: ARG001
+async def url(weights: Path) -> AsyncIterator[str]:
     port = any_port()
     async with model_process(port):
         address = f"http://127.0.0.1:{port}"
@@ -205,7 +205,7 @@ class TestStopping:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     async def test_a_signal_ends_it_cleanly_even_in_mid_answer(
         self,
-        weights: Path,  # noqa: ARG002 - fetched before the clock runs
+        weights: Path,
         number: signal.Signals,
     ) -> None:
         port = any_port()

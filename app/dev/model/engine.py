@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import xllamacpp  # type: ignore[import-untyped]
+import xllamacpp
 
 from app.dev.errors import DevelopmentError
 from app.dev.model.requests import Part

@@ -57,7 +57,7 @@ def _is_whole(weights: Path) -> bool:
 @asynccontextmanager
 async def _alone(lock: Path) -> AsyncIterator[None]:
     with lock.open("wb") as file:
-        while not _locked(file.fileno()):
+        while not _locked(file.fileno()):  # noqa: ASYNC110 - another process's lock has no event
             await asyncio.sleep(_POLL_SECONDS)
         yield
 

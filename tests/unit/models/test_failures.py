@@ -12,7 +12,7 @@ from app.models.failures import describe_model_failure, error_of_response
 
 def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
     try:
-        raise error from cause
+        raise error from cause  # noqa: TRY301 - to give it a traceback
     except BaseException as caught:  # noqa: BLE001
         return caught
 
