@@ -43,3 +43,12 @@ class Principal:
 
     user_id: UserId
     identity: Identity
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedRun:
+    """A run that this worker owns while its lease lives and the fence stands."""
+
+    user_id: UserId
+    run_id: UUID
+    fence: int

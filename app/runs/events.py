@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from uuid import UUID
 
-    from tenancy.database.crossing import ClaimedRun
     from tenancy.database.tenant import TenantDatabase
-    from tenancy.principal import Owner
+    from tenancy.principal import ClaimedRun, Owner
 
 READ_LIMIT = 200
-"""Events read at once: bounds what one reader holds in memory."""
+READ_BYTES = 1_000_000
+"""What is read at once, and so what one reader holds: at most this, or one larger event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,11 @@ class StoredEvent:
 class LogPage:
     """What a reader finds after a position, and how the run stands in the same snapshot.
 
-    When ``state`` is settled and ``events`` is shorter than the limit, there is nothing more.
+    When ``state`` is settled and nothing ``more`` follows, the log is complete.
     """
 
     events: tuple[StoredEvent, ...]
+    more: bool
     state: RunState
     error_code: str | None
     error_message: str | None
@@ -54,7 +55,7 @@ class LogPage:
 
 _APPEND = "SELECT tenant.append_events($1, $2, $3, $4, $5, $6)"
 _SETTLE = "SELECT tenant.settle_run($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-_READ = "SELECT * FROM tenant.read_log($1, $2, $3, $4)"
+_READ = "SELECT * FROM tenant.read_log($1, $2, $3, $4, $5)"
 
 
 def _columns(events: Sequence[Event]) -> tuple[list[str], list[bytes]]:
@@ -95,7 +96,7 @@ async def read_log(
     database: TenantDatabase, owner: Owner, run_id: UUID, after: int
 ) -> LogPage | None:
     """The next page of a run's log after ``after``, with the run's state; None if it is gone."""
-    rows = await database.call(owner, _READ, run_id, after, READ_LIMIT)
+    rows = await database.call(owner, _READ, run_id, after, READ_LIMIT, READ_BYTES)
     if not rows:
         return None
     return LogPage(
@@ -104,6 +105,7 @@ async def read_log(
             for row in rows
             if row["seq"] is not None
         ),
+        more=rows[0]["more"],
         state=RunState(rows[0]["state"]),
         error_code=rows[0]["error_code"],
         error_message=rows[0]["error_message"],

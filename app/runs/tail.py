@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.runs.events import READ_LIMIT, LogPage, StoredEvent, read_log
+from app.runs.events import LogPage, StoredEvent, read_log
 from app.runs.states import SETTLED, RunState
 from tenancy.database.signals import RUN_CHANGED, Listener
 from tenancy.errors import RunNotFound
@@ -73,7 +73,7 @@ class RunTail:
                 for event in page.events:
                     yield event
                     after = event.seq
-                if len(page.events) == READ_LIMIT:
+                if page.more:
                     continue
                 if page.state in SETTLED:
                     yield RunEnd(run_id, page.state, page.error_code, page.error_message)

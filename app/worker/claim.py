@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from app.worker.execute import RunExecutor
-    from tenancy.database.crossing import ClaimedRun, DispatchDatabase
+    from tenancy.database.crossing import DispatchDatabase
+from tenancy.principal import ClaimedRun
 
 log = structlog.get_logger(__name__)
 

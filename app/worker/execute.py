@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from app.agent.graphs import GraphCatalogue
     from app.worker.parts import Part
     from tenancy.checkpoints.pool import CheckpointPool
-    from tenancy.database.crossing import ClaimedRun
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
+    from tenancy.principal import ClaimedRun
 
 log = structlog.get_logger(__name__)
 

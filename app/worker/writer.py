@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from app.runs.states import RunState
     from app.worker.outcome import Failure
     from app.worker.parts import Part
-    from tenancy.database.crossing import ClaimedRun
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
+    from tenancy.principal import ClaimedRun
 
 FLUSH_SECONDS = 0.05
 SLOWEST_FLUSH_SECONDS = 0.2

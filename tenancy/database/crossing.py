@@ -7,25 +7,15 @@ goes through here can read a conversation. Only the worker's duties use it (a co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tenancy.database.calls import FunctionCalls
-from tenancy.principal import UserId
+from tenancy.principal import ClaimedRun, UserId
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from tenancy.database.engine import DatabaseSettings
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimedRun:
-    """A run that this worker owns while its lease lives and the fence stands."""
-
-    user_id: UserId
-    run_id: UUID
-    fence: int
 
 
 _REGISTER = "SELECT dispatch.register_worker($1, $2, $3, $4)"

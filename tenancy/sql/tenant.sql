@@ -142,24 +142,35 @@ BEGIN
   LEFT JOIN tenant.read_checkpoint(p_user, run.thread_id::text, '', NULL) AS c ON true;
 END $$;
 
--- The next page of a run's log, each row with the run's state in the same snapshot; one row
--- without an event when there is nothing new, none when the run is not the user's.
-CREATE OR REPLACE FUNCTION tenant.read_log(p_user uuid, p_run uuid, p_after int, p_limit int)
-RETURNS TABLE (
-  state text, error_code text, error_message text, seq int, event text, data bytea
+-- The next page of a run's log, bounded in events and bytes, each row with the run's state in
+-- the same snapshot and whether more follows; one row without an event when there is nothing new, none when the run is not the user's.
+CREATE OR REPLACE FUNCTION tenant.read_log(
+  p_user uuid, p_run uuid, p_after int, p_limit int, p_bytes int
+) RETURNS TABLE (
+  state text, error_code text, error_message text, more boolean,
+  seq int, event text, data bytea
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM tenant.begin_read(p_user);
   RETURN QUERY
-  SELECT r.state::text, r.error_code, r.error_message, e.seq, e.event, e.data
+  WITH next AS (
+    SELECT e.seq, e.event, e.data FROM public.run_events e
+    WHERE e.user_id = p_user AND e.run_id = p_run AND e.seq > p_after
+    ORDER BY e.seq LIMIT p_limit
+  ),
+  sized AS (
+    SELECT n.*, count(*) OVER () AS found,
+      sum(octet_length(n.data)) OVER (ORDER BY n.seq) - octet_length(n.data) AS before
+    FROM next n
+  )
+  SELECT r.state::text, r.error_code, r.error_message,
+    coalesce(s.found = p_limit OR s.found > count(s.seq) OVER (), false), s.seq, s.event, s.data
   FROM public.runs r
-  LEFT JOIN public.run_events e
-    ON e.user_id = r.user_id AND e.run_id = r.run_id AND e.seq > p_after
+  LEFT JOIN sized s ON s.before < p_bytes
   WHERE r.user_id = p_user AND r.run_id = p_run
-  ORDER BY e.seq
-  LIMIT p_limit;
+  ORDER BY s.seq;
 END $$;
 
 -- Ends a run: the last events and the outcome commit together, so nobody can read `end`

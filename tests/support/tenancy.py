@@ -18,7 +18,8 @@ import pytest
 from app.runs.runs import Run, RunRequest, create_run
 from app.runs.threads import create_thread
 from tenancy.checkpoints.pool import CheckpointPool
-from tenancy.database.crossing import ClaimedRun, DispatchDatabase
+from tenancy.database.crossing import DispatchDatabase
+from tenancy.principal import ClaimedRun
 from tenancy.database.engine import DatabaseSettings
 from tenancy.database.tenant import TenantDatabase
 from tenancy.identity.directory import UserDirectory

@@ -12,10 +12,10 @@ import pytest
 
 from app.runs.events import Event, append_events, settle_run
 from app.runs.states import RunState
-from tenancy.database.crossing import ClaimedRun, DispatchDatabase
+from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost
-from tenancy.principal import Principal
+from tenancy.principal import ClaimedRun, Principal
 from tests.support.tenancy import (
     TestDatabase,
     claimed_run,

@@ -18,10 +18,10 @@ from langgraph.graph import END, START, StateGraph
 from app.agent.state import AgentState
 from tenancy.checkpoints.pool import CheckpointPool, Fence
 from tenancy.checkpoints.saver import TenantReader, TenantSaver
-from tenancy.database.crossing import ClaimedRun, DispatchDatabase
+from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost, UserUnavailable
-from tenancy.principal import Principal
+from tenancy.principal import ClaimedRun, Principal
 from tests.support.tenancy import (
     claimed_run,
     expire_leases,
