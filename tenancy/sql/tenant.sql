@@ -48,14 +48,17 @@ BEGIN
   END IF;
 END $$;
 
--- The guard of every write that a worker makes for a run. FOR SHARE makes a takeover wait
+-- The guard of every write that a worker makes for a run, and of the thread it writes to. FOR SHARE makes a takeover wait
 -- for this transaction's commit; a plain SELECT would not.
-CREATE OR REPLACE FUNCTION tenant.hold_fence(p_run uuid, p_fence bigint) RETURNS void
+CREATE OR REPLACE FUNCTION tenant.hold_fence(
+  p_run uuid, p_fence bigint, p_thread uuid DEFAULT NULL
+) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM public.runs r
   WHERE r.user_id = (SELECT tenant.user_id()) AND r.run_id = p_run
     AND r.fence = p_fence AND r.state = 'running'
+    AND (p_thread IS NULL OR r.thread_id = p_thread)
     AND EXISTS (
       SELECT 1 FROM public.workers w
       WHERE w.worker_id = r.worker_id AND w.lease_until > (SELECT clock_timestamp())
@@ -276,7 +279,7 @@ BEGIN
     ON CONFLICT (user_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
     DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob;
   END IF;
-  PERFORM tenant.hold_fence(p_run, p_fence);
+  PERFORM tenant.hold_fence(p_run, p_fence, thread);
 END $$;
 
 -- The newest checkpoint of a thread's namespace, or the named one, as the library's select

@@ -26,10 +26,10 @@ from app.runs.threads import (
 )
 from app.settings import Settings
 from tenancy.checkpoints.pool import CheckpointPool
-from tenancy.database.crossing import ClaimedRun, DispatchDatabase
+from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import StoaError
-from tenancy.principal import Principal
+from tenancy.principal import ClaimedRun, Principal
 from tests.support.tenancy import ASSISTANT, TestDatabase, claimed_run, make_thread
 
 

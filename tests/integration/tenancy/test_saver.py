@@ -181,6 +181,16 @@ class TestALostFence:
             await put(saver, thread_id, checkpoint(["late"]))
         assert await rows(superuser) == 0
 
+    async def test_is_the_fence_of_one_thread_only(
+        self, bench: Bench, alice: Principal, superuser: asyncpg.Connection
+    ) -> None:
+        own = await make_thread(bench.tenants, alice)
+        other = await make_thread(bench.tenants, alice)
+        saver = bench.saver(await bench.run(alice, own))
+        with pytest.raises(LeaseLost):
+            await put(saver, other, checkpoint(["elsewhere"]))
+        assert await rows(superuser) == 0
+
     async def test_a_deleted_thread_is_not_brought_back(
         self, bench: Bench, alice: Principal, superuser: asyncpg.Connection
     ) -> None:
