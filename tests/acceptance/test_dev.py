@@ -14,14 +14,12 @@ import httpx
 import pytest
 
 from app.dev.child import RunAs
-from app.dev.model.weights import ensure_weights
 from app.dev.ports import free_port
 from app.dev.supervisor.folder import open_folder
 from tests.support.development import READY, Command, stoa
 from tests.support.model_server import ScriptedModelServer
+from tests.support.weights import give_weights
 
-# Kept between test runs: the weights are the same every time.
-WEIGHTS = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "stoa" / "model"
 SERVICE = {"postgres", "gateway", "web", "worker"}
 
 
@@ -137,10 +135,7 @@ class TestRunning:
 class TestWithoutAnOllama:
     async def test_the_small_model_takes_its_place_and_says_so(self, tmp_path: Path) -> None:
         data = tmp_path / "data"
-        with open_folder(data) as folder:
-            weights = await ensure_weights(WEIGHTS)
-            (folder.path / "model").mkdir()
-            (folder.path / "model" / weights.name).symlink_to(weights)
+        await give_weights(data)
         nowhere = f"http://127.0.0.1:{free_port()}"
         async with development(data, nowhere) as command:
             assert f"No Ollama answers at {nowhere}" in command.output

@@ -236,9 +236,8 @@ class TestRuns:
         assert await client.runs.list(thread_id, status="pending") == []
         (page,) = await client.runs.list(thread_id, limit=1, offset=1)
         assert page["metadata"] == {"n": 1}
-        assert await client.runs.list(thread_id, limit=1, select=["status"]) == [
-            {"status": "error"}
-        ]
+        selected: list[Any] = list(await client.runs.list(thread_id, limit=1, select=["status"]))
+        assert selected == [{"status": "error"}]
 
 
 class TestThreads:

@@ -12,8 +12,12 @@ const LOST_POLL_MS = 3_000;
 const stateKey = (threadId: string | null) => ["thread", threadId, "state"] as const;
 const runsKey = (threadId: string | null) => ["thread", threadId, "runs"] as const;
 
-async function fetchHead(threadId: string): Promise<ThreadState<ConversationState>[]> {
-  return [await client.threads.getState<ConversationState>(threadId)];
+// With a signal of its own, a read is never answered with one that the client sent earlier.
+async function fetchHead(
+  threadId: string,
+  signal: AbortSignal,
+): Promise<ThreadState<ConversationState>[]> {
+  return [await client.threads.getState<ConversationState>(threadId, undefined, { signal })];
 }
 
 /**
@@ -28,7 +32,7 @@ export function useThreadHead(
   const queries = useQueryClient();
   const query = useQuery({
     queryKey: stateKey(threadId),
-    queryFn: () => fetchHead(threadId ?? ""),
+    queryFn: ({ signal }) => fetchHead(threadId ?? "", signal),
     enabled: threadId !== null && runsAreKnown,
   });
   return {
@@ -38,9 +42,12 @@ export function useThreadHead(
     mutate: async (id) => {
       const target = id ?? threadId;
       if (target === null) return [];
+      const queryKey = stateKey(target);
+      // One that is under way may have been answered before what is to be read was written.
+      await queries.cancelQueries({ queryKey });
       return queries.query({
-        queryKey: stateKey(target),
-        queryFn: () => fetchHead(target),
+        queryKey,
+        queryFn: ({ signal }) => fetchHead(target, signal),
         staleTime: 0,
       });
     },
@@ -51,8 +58,8 @@ export function useThreadHead(
 export function useRuns(threadId: string | null, lostAt: number | null) {
   return useQuery({
     queryKey: runsKey(threadId),
-    queryFn: async () =>
-      (await client.runs.list(threadId ?? "", { limit: RUNS_SHOWN })) as StoaRun[],
+    queryFn: async ({ signal }) =>
+      (await client.runs.list(threadId ?? "", { limit: RUNS_SHOWN, signal })) as StoaRun[],
     enabled: threadId !== null,
     refetchInterval: ({ state }) =>
       lostAt !== null && state.dataUpdatedAt <= lostAt ? LOST_POLL_MS : RUNS_POLL_MS,

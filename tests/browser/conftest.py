@@ -1,0 +1,99 @@
+"""One Chromium and one development service for all browser tests; a new browser for each person."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from app.dev.ports import free_port
+from tests.browser.visitor import Visitor
+from tests.support.chromium import installed_chromium, launched
+from tests.support.development import READY, stoa
+from tests.support.model_server import ScriptedModelServer
+
+DESKTOP = {"width": 1280, "height": 800}
+PATIENCE_MS = 20_000
+Meet = Callable[..., Awaitable[Visitor]]
+
+
+@dataclass
+class Stack:
+    """A development service and the model server behind it."""
+
+    url: str
+    model: ScriptedModelServer
+
+    @property
+    def stalls(self) -> int:
+        """How many answers have stalled so far."""
+        return sum(each.stalled_at is not None for each in self.model.requests)
+
+
+@asynccontextmanager
+async def development(data: Path, ollama: str) -> AsyncIterator[str]:
+    """``stoa dev``, ready; yields its address."""
+    port = str(free_port())
+    settings = {"STOA_OLLAMA_URL": ollama}
+    async with stoa("dev", "--data", str(data), "--port", port, environment=settings) as command:
+        assert await command.until(f"{READY}: http://localhost:{port}"), command.output
+        listening = asyncio.create_task(command.ended())
+        yield f"http://localhost:{port}"
+        command.interrupt()
+        await listening
+
+
+@pytest.fixture(scope="session")
+async def chromium() -> AsyncIterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MS)
+    async with launched(installed_chromium()) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+async def stack(
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Stack]:
+    data = tmp_path_factory.mktemp("browser") / "data"
+    async with (
+        ScriptedModelServer(slots=8) as model,
+        development(data, model.url) as url,
+    ):
+        yield Stack(url, model)
+
+
+@pytest.fixture
+async def meet(chromium: Browser, stack: Stack) -> AsyncIterator[Meet]:
+    """Bring somebody to the service, in a browser of their own."""
+    async with visitors(chromium, stack.url) as bring:
+        yield bring
+
+
+@asynccontextmanager
+async def visitors(chromium: Browser, url: str) -> AsyncIterator[Meet]:
+    contexts = []
+
+    async def bring(
+        name: str, *, viewport: dict[str, int] = DESKTOP, locale: str = "en-US", **options: Any
+    ) -> Visitor:
+        context = await chromium.new_context(
+            viewport={"width": viewport["width"], "height": viewport["height"]},
+            locale=locale,
+            **options,
+        )
+        context.set_default_timeout(PATIENCE_MS)
+        contexts.append(context)
+        visitor = Visitor(context, await context.new_page(), url)
+        if name:
+            await visitor.sign_in(name)
+        return visitor
+
+    yield bring
+    for context in contexts:
+        await context.close()

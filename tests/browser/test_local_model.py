@@ -1,0 +1,30 @@
+"""The small model that comes with Stoa, from the browser and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from app.dev.ports import free_port
+from tests.browser.conftest import development, visitors
+from tests.support.weights import give_weights
+
+pytestmark = pytest.mark.browser
+
+
+class TestTheLocalModel:
+    async def test_answers_a_person_in_a_browser(self, chromium: Browser, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        await give_weights(data)
+        nowhere = f"http://127.0.0.1:{free_port()}"
+        async with development(data, nowhere) as url, visitors(chromium, url) as meet:
+            ada = await meet("Ada")
+            await ada.say("What is the capital of France?")
+            await expect(ada.answer).to_have_attribute("aria-busy", "false")
+            assert "Paris" in await ada.answer.inner_text()
+            (_, question), (_, answer) = await ada.state()
+            assert question == "What is the capital of France?"
+            assert "Paris" in answer
+            assert ada.complaints == []

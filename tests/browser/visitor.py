@@ -1,0 +1,96 @@
+"""A person in a browser: what they see and do, named as the page names it for everybody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page, expect
+
+
+class Visitor:
+    """One person in a browser of their own, who notices every complaint of the page."""
+
+    def __init__(self, context: BrowserContext, page: Page, base_url: str) -> None:
+        self.context = context
+        self.page = page
+        self.base_url = base_url
+        self.complaints: list[str] = []
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.text} {message.location.get('url', '')}")
+
+    def complaints_except(self, beginning: str) -> list[str]:
+        """The complaints without those of the stream's client about a run that failed."""
+        return [each for each in self.complaints if not each.startswith(beginning)]
+
+    async def sign_in(self, name: str) -> None:
+        """Open the service and give a name on the page that it leads to."""
+        await self.page.goto(self.base_url)
+        await self.page.locator("#name").fill(name)
+        await self.page.keyboard.press("Enter")
+        await expect(self.composer).to_be_visible()
+
+    async def say(self, text: str) -> None:
+        """Write a message and, once the page is ready to, send it with Enter."""
+        await self.composer.fill(text)
+        await expect(self.page.get_by_role("button", name="Send")).to_be_enabled()
+        await self.composer.press("Enter")
+
+    async def account(self) -> None:
+        """Open the account's menu."""
+        await self.page.get_by_role("button", name="Account and settings").click()
+
+    @property
+    def composer(self) -> Locator:
+        return self.page.get_by_role("textbox", name="Message", exact=True)
+
+    @property
+    def questions(self) -> Locator:
+        return self.page.get_by_role("article", name="You", exact=True)
+
+    @property
+    def answers(self) -> Locator:
+        return self.page.get_by_role("article", name="Assistant", exact=True)
+
+    @property
+    def answer(self) -> Locator:
+        return self.answers.last
+
+    @property
+    def chats(self) -> Locator:
+        return self.page.get_by_role("navigation", name="Chats").get_by_role("link")
+
+    @property
+    def failure(self) -> Locator:
+        return self.page.get_by_role("alert")
+
+    @property
+    def thread_id(self) -> str:
+        """The chat that is open."""
+        return self.page.url.rpartition("/chat/")[2]
+
+    async def finished(self, text: str) -> None:
+        """Wait until the last answer is whole and says this."""
+        await expect(self.answer).to_have_attribute("aria-busy", "false")
+        await expect(self.answer.locator("p").first).to_have_text(text)
+
+    async def state(self) -> list[tuple[str, str]]:
+        """What the service has stored of the chat that is open: who said what."""
+        answer = await self.get(f"/threads/{self.thread_id}/state")
+        return [(each["type"], each["content"]) for each in answer["values"]["messages"]]
+
+    async def get(self, path: str) -> Any:
+        """Ask the API as this person, with the browser's own cookie."""
+        answer = await self.context.request.get(f"{self.base_url}{path}")
+        assert answer.ok, await answer.text()
+        return await answer.json()
+
+    async def is_wider_than_the_screen(self) -> bool:
+        """Say whether one would have to scroll sideways."""
+        wide: bool = await self.page.evaluate(
+            "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        )
+        return wide

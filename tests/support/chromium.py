@@ -1,0 +1,47 @@
+"""The Chromium that browser tests drive: one that is installed on the machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from playwright.async_api import Browser, async_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--headless=new",
+    "--no-sandbox",  # tests may run as root, and open nobody else's pages
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def installed_chromium() -> str:
+    """Return the path of a Chromium; without one, skip, or fail where one is required."""
+    path = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if path is not None:
+        return path
+    reason = f"no Chromium is installed (looked for {', '.join(NAMES)})"
+    if os.environ.get("STOA_TEST_BROWSER") == "required":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@asynccontextmanager
+async def launched(path: str) -> AsyncIterator[Browser]:
+    """A running browser."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=path, args=ARGUMENTS, headless=True
+        )
+        try:
+            yield browser
+        finally:
+            await browser.close()
