@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from app.dev.ports import free_port
 from tests.browser.visitor import Visitor
 from tests.support.chromium import installed_chromium, launched
-from tests.support.development import READY, stoa
+from tests.support.development import development
 from tests.support.model_server import ScriptedModelServer
 
 DESKTOP = {"width": 1280, "height": 800}
@@ -34,19 +31,6 @@ class Stack:
     def stalls(self) -> int:
         """How many answers have stalled so far."""
         return sum(each.stalled_at is not None for each in self.model.requests)
-
-
-@asynccontextmanager
-async def development(data: Path, ollama: str) -> AsyncIterator[str]:
-    """``stoa dev``, ready; yields its address."""
-    port = str(free_port())
-    settings = {"STOA_OLLAMA_URL": ollama}
-    async with stoa("dev", "--data", str(data), "--port", port, environment=settings) as command:
-        assert await command.until(f"{READY}: http://localhost:{port}"), command.output
-        listening = asyncio.create_task(command.ended())
-        yield f"http://localhost:{port}"
-        command.interrupt()
-        await listening
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from app.dev.ports import free_port
-from tests.browser.conftest import development, visitors
+from tests.browser.conftest import visitors
+from tests.support.development import development
 from tests.support.weights import give_weights
 
 pytestmark = pytest.mark.browser

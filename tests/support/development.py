@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from app.dev.child import RunAs, end, start_guarded
+from app.dev.ports import free_port
 
 READY = "Stoa is ready"
 STOA = (sys.executable, "-m", "app.cli")
@@ -95,3 +96,16 @@ async def stoa(
         yield running
     finally:
         await end(process, ((signal.SIGTERM, 20.0),))
+
+
+@asynccontextmanager
+async def development(data: Path, ollama: str) -> AsyncIterator[str]:
+    """``stoa dev`` on this folder with this model server, ready; yields its address."""
+    port = str(free_port())
+    settings = {"STOA_OLLAMA_URL": ollama}
+    async with stoa("dev", "--data", str(data), "--port", port, environment=settings) as command:
+        assert await command.until(f"{READY}: http://localhost:{port}"), command.output
+        listening = asyncio.create_task(command.ended())
+        yield f"http://localhost:{port}"
+        command.interrupt()
+        await listening
