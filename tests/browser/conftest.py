@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.visitor import Visitor
-from tests.support.chromium import installed_chromium, launched
+from tests.support.chromium import MISSING, find_chromium, is_required, launched
 from tests.support.development import development
 from tests.support.model_server import ScriptedModelServer
 
@@ -33,10 +33,27 @@ class Stack:
         return sum(each.stalled_at is not None for each in self.model.requests)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the browser tests out where there is no browser, unless one is required."""
+    left_out = [item for item in items if item.get_closest_marker("browser")]
+    if left_out and find_chromium() is None and not is_required():
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line that they were left out."""
+    if find_chromium() is None and not is_required():
+        terminalreporter.write_line(f"Browser tests were left out: {MISSING}.", yellow=True)
+
+
 @pytest.fixture(scope="session")
 async def chromium() -> AsyncIterator[Browser]:
+    path = find_chromium()
+    if path is None:
+        pytest.fail(MISSING)
     expect.set_options(timeout=PATIENCE_MS)
-    async with launched(installed_chromium()) as browser:
+    async with launched(path) as browser:
         yield browser
 
 

@@ -34,10 +34,15 @@ class Visitor:
         await expect(self.composer).to_be_visible()
 
     async def say(self, text: str) -> None:
-        """Write a message and, once the page is ready to, send it with Enter."""
+        """Write a message and send it with Enter.
+
+        While an answer is read, also one that is read again after a reload, Enter does nothing
+        and the message stays where it was written.
+        """
         await self.composer.fill(text)
-        await expect(self.page.get_by_role("button", name="Send")).to_be_enabled()
-        await self.composer.press("Enter")
+        while await self.composer.input_value():
+            await expect(self.page.get_by_role("button", name="Send")).to_be_enabled()
+            await self.composer.press("Enter")
 
     async def account(self) -> None:
         """Open the account's menu."""

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
 from playwright.async_api import Browser, async_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -23,15 +22,17 @@ ARGUMENTS = (
 )
 
 
-def installed_chromium() -> str:
-    """Return the path of a Chromium; without one, skip, or fail where one is required."""
-    path = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if path is not None:
-        return path
-    reason = f"no Chromium is installed (looked for {', '.join(NAMES)})"
-    if os.environ.get("STOA_TEST_BROWSER") == "required":
-        pytest.fail(reason)
-    pytest.skip(reason)
+MISSING = f"no Chromium is installed (looked for {', '.join(NAMES)})"
+
+
+def find_chromium() -> str | None:
+    """Return the path of a Chromium, if there is one."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+def is_required() -> bool:
+    """Say whether a browser test that cannot run is a failure."""
+    return os.environ.get("STOA_TEST_BROWSER") == "required"
 
 
 @asynccontextmanager
