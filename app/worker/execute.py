@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+FIRST_CLAIM = 1
+"""The fence of a run's first claim; each claim and each release raises it."""
+
 _BEGIN_ATTEMPT = "SELECT * FROM tenant.begin_attempt($1, $2, $3)"
 
 
@@ -195,12 +198,13 @@ class _Execution:
     async def _start(self, graph: Pregel[Any, Any, Any, Any]) -> tuple[Any, RunnableConfig]:
         """The input and configuration of this attempt.
 
-        A later attempt passes the original input again: the run id in the metadata makes
+        The fence tells whether it is the first: an attempt that was given back is not counted.
+        A later one passes the original input again: the run id in the metadata makes
         LangGraph resume instead of applying it twice. Once the thread's head is this run's own,
         the checkpoint that the client chose must go, or a second branch would begin there.
         """
         config = self._config()
-        if self._loaded.attempt == 1:
+        if self._run.fence == FIRST_CLAIM:
             return self._loaded.request.input, config
         head = await graph.aget_state(
             {"configurable": {"thread_id": str(self._loaded.thread_id), "checkpoint_ns": ""}}

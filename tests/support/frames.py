@@ -89,10 +89,11 @@ async def start_run(
     modes: tuple[str, ...] = ("values", "messages-tuple"),
     assistant: str = "agent",
     graph_input: dict[str, Any] | None = None,
+    **fields: Any,
 ) -> str:
-    """Create a run without reading it; returns where it is."""
+    """Create a run without reading it, with more fields if given; returns where it is."""
     said = graph_input or {"messages": [{"role": "user", "content": text}]}
-    body = {"assistant_id": assistant, "input": said, "stream_mode": list(modes)}
+    body = {"assistant_id": assistant, "input": said, "stream_mode": list(modes), **fields}
     answer = await client.post(f"/threads/{thread_id}/runs", json=body)
     assert answer.status_code == 200, answer.text
     return str(answer.headers["content-location"])

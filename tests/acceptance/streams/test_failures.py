@@ -184,9 +184,7 @@ async def everything_in(connection: asyncpg.Connection) -> str:
         " WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
     )
     rows = [
-        row
-        for table in tables
-        for row in await connection.fetch(f"SELECT * FROM {table['name']}")
+        row for table in tables for row in await connection.fetch(f"SELECT * FROM {table['name']}")
     ]
     return "\n".join(_readable(value) for row in rows for value in row.values())
 

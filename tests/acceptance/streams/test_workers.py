@@ -112,6 +112,30 @@ class TestAWorkerThatIsToldToGo:
         assert frames[-1].data["status"] == "success"
         assert await other.terminate() == 0
 
+    async def test_a_run_from_a_checkpoint_begins_no_second_branch_there(
+        self, deployment: Deployment, web: StoaProcess
+    ) -> None:
+        client = deployment.http("branching", web)
+        thread_id = await new_thread(client)
+        leaving = await deployment.start_worker()
+        await read_run(client, await start_run(client, thread_id, "First"))
+        state = (await client.get(f"/threads/{thread_id}/state")).json()
+        stalls = deployment.stalls
+        deployment.model.enqueue(Script(text=ANSWER, stall_at=3), Script(text=ANSWER))
+        location = await start_run(
+            client, thread_id, "Other", checkpoint_id=state["checkpoint"]["checkpoint_id"]
+        )
+        await deployment.model.wait_for_stall(stalls + 1)
+        _, staying = await asyncio.gather(leaving.terminate(), deployment.start_worker())
+        frames = await read_run(client, location)
+        history = (await client.post(f"/threads/{thread_id}/history", json={"limit": 50})).json()
+        begun = [each for each in history if each["parent_checkpoint"] == state["checkpoint"]]
+        assert len(begun) == 1
+        said = [each["content"] for each in history[0]["values"]["messages"]]
+        assert said == ["First", "You said: First", "Other", ANSWER]
+        assert frames[-1].data["status"] == "success"
+        await staying.terminate()
+
 
 class TestTwoWorkers:
     async def test_share_the_queue(self, deployment: Deployment, web: StoaProcess) -> None:
