@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection
 
     from app.api.services import Services
+    from app.runs.events import StoredEvent
     from app.runs.runs import Run
     from tenancy.principal import Principal
 
@@ -84,7 +85,7 @@ async def _frames(
             state = await services.history.state(principal, run.thread_id)
             yield sse.state_frame(to_json(state["values"]))
             after = wanted.last
-        async with aclosing(services.tail.follow(principal, run.run_id, after)) as followed:
+        async with aclosing(_follow(services, principal, run, after)) as followed:
             async for item in followed:
                 if isinstance(item, RunEnd):
                     yield sse.end_frame(item)
@@ -92,6 +93,13 @@ async def _frames(
                     yield sse.event_frame(item)
     except NotFound as error:  # deleted while it was read
         yield sse.error_frame(error.code, str(error))
+
+
+def _follow(
+    services: Services, principal: Principal, run: Run, after: int = 0
+) -> AsyncGenerator[StoredEvent | RunEnd, None]:
+    queued = run.state is RunState.PENDING
+    return services.tail.follow(principal, run.run_id, after, queued=queued)
 
 
 async def _final_values(
@@ -106,7 +114,7 @@ async def _final_values(
 async def _final_json(services: Services, principal: Principal, run: Run) -> bytes:
     """The last values that the run itself reported, else those of the thread."""
     values: bytes | None = None
-    async with aclosing(services.tail.follow(principal, run.run_id)) as followed:
+    async with aclosing(_follow(services, principal, run)) as followed:
         async for item in followed:
             if not isinstance(item, RunEnd):
                 values = item.data if item.event == "values" else values

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tenancy.principal import Owner, UserId
 
 POLL_SECONDS = 5.0
+FIRST_CHANGE_SECONDS = 0.05
 
 
 def run_key(user_id: UserId, run_id: UUID) -> str:
@@ -59,14 +60,19 @@ class RunTail:
         await self._listener.stop()
 
     async def follow(
-        self, owner: Owner, run_id: UUID, after: int = 0
+        self, owner: Owner, run_id: UUID, after: int = 0, *, queued: bool = False
     ) -> AsyncGenerator[StoredEvent | RunEnd, None]:
         """Yield the events after ``after`` as they are committed, then the run's end.
+
+        With ``queued`` the log is known to have been empty a moment ago: its first change is
+        given a moment to come before it is looked for.
 
         Raises:
             RunNotFound: the run is not the owner's, or was deleted meanwhile.
         """
         with self._subscribed(run_key(owner.user_id, run_id)) as changed:
+            if queued:
+                await _wait(changed, FIRST_CHANGE_SECONDS)
             while True:
                 changed.clear()
                 page = await self._read(owner, run_id, after)
@@ -78,7 +84,7 @@ class RunTail:
                 if page.state in SETTLED:
                     yield RunEnd(run_id, page.state, page.error_code, page.error_message)
                     return
-                await _wait(changed)
+                await _wait(changed, POLL_SECONDS)
 
     async def _read(self, owner: Owner, run_id: UUID, after: int) -> LogPage:
         page = await read_log(self._database, owner, run_id, after)
@@ -104,9 +110,9 @@ class RunTail:
                 changed.set()
 
 
-async def _wait(changed: asyncio.Event) -> None:
+async def _wait(changed: asyncio.Event, seconds: float) -> None:
     try:
-        async with asyncio.timeout(POLL_SECONDS):
+        async with asyncio.timeout(seconds):
             await changed.wait()
     except TimeoutError:
         pass
