@@ -17,6 +17,7 @@ from app.api.errors import install_error_handlers
 from app.api.openapi import describe
 from app.api.origin import OriginGuard
 from app.api.system_routes import VERSION
+from app.api.upgrade import UpgradeGuard
 from app.api.web_client import add_web_client
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ async def _document(request: Request) -> Response:
 
 
 def _layers(cors_origins: tuple[str, ...]) -> list[Middleware]:
-    layers = [Middleware(RequestBoundary)]
+    layers = [Middleware(RequestBoundary), Middleware(UpgradeGuard)]
     if cors_origins:
         layers.append(
             Middleware(

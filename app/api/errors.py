@@ -44,6 +44,8 @@ STATUSES: dict[type[domain.StoaError], int] = {
 """An error has the status of its nearest class in here; one without any is a fault of ours."""
 
 _FIELD = re.compile(r"[A-Za-z][A-Za-z_-]{0,39}")
+_MOST_FIELD_ERRORS = 20
+"""A body of nothing but faults is not to be answered with a larger one."""
 
 _HEADERS: dict[int, dict[str, str]] = {
     401: {"WWW-Authenticate": "Bearer"},
@@ -67,8 +69,11 @@ def install_error_handlers(app: FastAPI) -> None:
 def field_errors(
     errors: Sequence[dict[str, object]], *, prefix: tuple[str, ...] = ()
 ) -> list[dict[str, object]]:
-    """What a validator found, without the values it found."""
-    return [{"loc": [*prefix, *_parts(error["loc"])], "msg": _message(error)} for error in errors]
+    """What a validator found first, without the values it found."""
+    return [
+        {"loc": [*prefix, *_parts(error["loc"])], "msg": _message(error)}
+        for error in errors[:_MOST_FIELD_ERRORS]
+    ]
 
 
 def _parts(loc: object) -> list[str | int]:

@@ -129,7 +129,7 @@ def _check_message(message: object, most_bytes: int) -> None:
         return
     if not isinstance(message, Mapping):
         raise InvalidInput("A message is an object with `type` or `role`, and `content`.")
-    roles = [message[key] for key in ("type", "role") if message.get(key) is not None]
+    roles = [message[key] for key in ("type", "role") if key in message]
     if not roles or any(not isinstance(role, str) or role not in _HUMAN for role in roles):
         raise InvalidInput("Only human messages are accepted: `type` must be `human`.")
     if not _MESSAGE_FIELDS.issuperset(message):
@@ -139,7 +139,7 @@ def _check_message(message: object, most_bytes: int) -> None:
         if value is not None and not (isinstance(value, str) and 0 < len(value) <= LONGEST_ID):
             raise InvalidInput(f"A message's `{key}` is text of at most {LONGEST_ID} characters.")
     for key in ("additional_kwargs", "response_metadata"):
-        if message.get(key):
+        if message.get(key, {}) != {}:
             raise InvalidInput(f"A message's `{key}` is not for clients to set.")
     _check_texts(_texts(message.get("content")), most_bytes)
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+import h11
 import httpx
 
 from app.dev.gateway.headers import to_client
@@ -132,7 +133,8 @@ class _Exchange:
             response = await self._transport.handle_async_request(self._request)
         except ClientDisconnected:
             return
-        except httpx.LocalProtocolError:
+        except (httpx.LocalProtocolError, h11.LocalProtocolError):
+            # The second, which httpx lets through: the body is not as long as was said.
             refusal = problem(400, "malformed_request", "The request is malformed.")
             await refusal(scope, receive, self._send)
             return

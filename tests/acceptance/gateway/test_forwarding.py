@@ -82,6 +82,15 @@ class TestForwarding:
         sending.cancel()
         await asyncio.wait_for(service.client_gone.wait(), 5)
 
+    async def test_refuses_a_body_that_an_offer_to_switch_protocols_hides(
+        self, gateway: Gateway
+    ) -> None:
+        await gateway.sign_in()
+        offer = {"Connection": "Upgrade", "Upgrade": "h2c"}
+        response = await gateway.browser.post("/upload", content=b"hidden", headers=offer)
+        assert response.status_code == 400
+        assert response.json()["code"] == "malformed_request"
+
     async def test_does_not_make_a_broken_answer_look_whole(self, gateway: Gateway) -> None:
         await gateway.sign_in()
         with pytest.raises(httpx.RemoteProtocolError):

@@ -112,6 +112,37 @@ class TestABody:
         assert_problem(await http.post("/threads", content=b" " * 50_000_000, headers=JSON), 413)
 
 
+class TestAnOfferToSwitchProtocols:
+    @pytest.mark.parametrize(
+        ("method", "offer"),
+        [
+            ("POST", "Upgrade: h2c\r\nContent-Length: {length}\r\n"),
+            ("GET", "Upgrade: websocket\r\nContent-Length: {length}\r\n"),
+            ("POST", "Upgrade: h2c\r\nTransfer-Encoding: chunked\r\n"),
+            ("CONNECT", "Content-Length: {length}\r\n"),
+        ],
+    )
+    async def test_hides_no_second_request(
+        self, service: RunningService, method: str, offer: str
+    ) -> None:
+        hidden = b"GET /info HTTP/1.1\r\nHost: x\r\n\r\n"
+        url = httpx.URL(service.url)
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        offered = offer.format(length=len(hidden))
+        writer.write(f"{method} /ok HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n".encode())
+        writer.write(f"{offered}\r\n".encode())
+        answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+        writer.write(hidden)
+        answer += await asyncio.wait_for(reader.read(), 10)
+        assert b" 400 " in answer.partition(b"\r\n")[0]
+        assert answer.count(b"HTTP/1.1") == 1
+        writer.close()
+
+    async def test_without_a_body_is_passed_over(self, http: httpx.AsyncClient) -> None:
+        offer = {"Connection": "Upgrade", "Upgrade": "h2c"}
+        assert (await http.get("/ok", headers=offer)).status_code == 200
+
+
 class TestARun:
     @pytest.mark.parametrize(
         "fields",
@@ -139,6 +170,9 @@ class TestARun:
             {"input": human(id="x" * 500)},
             {"input": {**human(), "other": 1}},
             {"input": human("x", additional_kwargs={"a": {"lc": 1}})},
+            {"input": human("x", additional_kwargs=None)},
+            {"input": human("x", response_metadata=[])},
+            {"input": human("x", role=None)},
             {"input": {"messages": [{"lc": 1, "type": "constructor", "id": ["x"], "kwargs": {}}]}},
             {"input": [1]},
             {"config": {"configurable": {"user_id": "somebody"}}},

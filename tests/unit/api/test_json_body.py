@@ -48,3 +48,9 @@ class TestABody:
             parse_body(b'{"id": "secret words", "other secret": 1}', Body)
         assert "secret" not in str(refused.value.errors)
         assert [error["loc"] for error in refused.value.errors] == [["body", "id"], ["body", "…"]]
+
+    def test_with_many_faults_is_told_of_the_first(self) -> None:
+        unknown = b",".join(b'"k%d": 1' % number for number in range(1000))
+        with pytest.raises(InvalidFields) as refused:
+            parse_body(b"{" + unknown + b"}", Body)
+        assert len(refused.value.errors) == 20
