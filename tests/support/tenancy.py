@@ -19,12 +19,11 @@ from app.runs.runs import Run, RunRequest, create_run
 from app.runs.threads import create_thread
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.crossing import DispatchDatabase
-from tenancy.principal import ClaimedRun
 from tenancy.database.engine import DatabaseSettings
 from tenancy.database.tenant import TenantDatabase
 from tenancy.identity.directory import UserDirectory
 from tenancy.migrate import RoleDsns, migrate
-from tenancy.principal import Identity, Principal, UserId
+from tenancy.principal import ClaimedRun, Identity, Principal, UserId
 from tenancy.rls import Roles
 from tests.support.postgres import PostgresServer, Role, postgres_server
 
