@@ -6,9 +6,12 @@ missing one stops the start with a message that says what to set.
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
+import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
     Field,
@@ -26,9 +29,16 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic_core import ErrorDetails
+
 PREFIX = "STOA_"
 TOML_FILE = Path("stoa.toml")
 _NOT_SETTINGS = ("STOA_TEST_", "STOA_BENCH_")
+# The drivers get it as it is: no `+driver` in it, and no `key=value` pairs.
+_DSN = re.compile(r"postgres(ql)?://(.*@)?(\[[^]]*\]|[^:/?@]*)(:\d+)?([/?].*)?", re.DOTALL)
 
 
 class SettingsError(Exception):
@@ -45,9 +55,10 @@ class FileSecrets(PydanticBaseSettingsSource):
             return None, field_name, False
         try:
             return Path(path).read_text(encoding="utf-8").strip(), field_name, False
-        except OSError as error:
+        except (OSError, UnicodeDecodeError) as error:
             name = f"{PREFIX}{field_name.upper()}_FILE"
-            raise SettingsError(f"{name} cannot be read: {error.strerror}") from error
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise SettingsError(f"{name} cannot be read: {why}") from error
 
     def __call__(self) -> dict[str, object]:
         """Return every field that has a file."""
@@ -150,6 +161,20 @@ class Settings(BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
+    @field_validator(
+        "database_url",
+        "dispatch_database_url",
+        "maintenance_database_url",
+        "owner_database_url",
+        "listen_database_url",
+    )
+    @classmethod
+    def _is_a_dsn(cls, value: SecretStr | None) -> SecretStr | None:
+        dsn = value.get_secret_value() if value is not None else ""
+        if dsn and not _DSN.fullmatch(dsn):
+            raise ValueError("must look like postgresql://role:password@host:5432/database")
+        return value
+
     @model_validator(mode="after")
     def _lease_outlives_heartbeats(self) -> Self:
         if self.lease_seconds < 2 * self.heartbeat_seconds:
@@ -183,10 +208,11 @@ class Settings(BaseSettings):
             SettingsError: it is not set; the message names the variable.
         """
         value = getattr(self, name)
-        if value is None:
+        text = value.get_secret_value() if isinstance(value, SecretStr) else str(value or "")
+        if not text:
             meaning = type(self).model_fields[name].description
             raise SettingsError(f"Set {PREFIX}{name.upper()}: {meaning}")
-        return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+        return text
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -196,6 +222,7 @@ def load_settings(**overrides: object) -> Settings:
         SettingsError: one is unknown, missing or malformed. The message has no values in it.
     """
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    names = sorted(known)
     known |= {f"{name}_FILE" for name in known}
     unknown = sorted(
         name
@@ -203,14 +230,25 @@ def load_settings(**overrides: object) -> Settings:
         if name.startswith(PREFIX) and not name.startswith(_NOT_SETTINGS) and name not in known
     )
     if unknown:
-        raise SettingsError(f"Unknown setting: {', '.join(unknown)}. See docs/settings.md.")
+        said = ", ".join(_with_a_guess(name, names) for name in unknown)
+        raise SettingsError(f"Unknown setting: {said}. See docs/settings.md.")
     try:
         return Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as error:
-        lines = [
-            f"{PREFIX}{'.'.join(str(part) for part in item['loc']).upper()}: {item['msg']}"
-            if item["loc"]
-            else item["msg"]
-            for item in error.errors()
-        ]
-        raise SettingsError("\n".join(lines)) from error
+        raise SettingsError("\n".join(_complaint(item) for item in error.errors())) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{TOML_FILE} cannot be read: {error}") from error
+
+
+def _with_a_guess(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+    return f"{name} (did you mean {near[0]}?)" if near else name
+
+
+def _complaint(item: ErrorDetails) -> str:
+    name = ".".join(str(part) for part in item["loc"])
+    if item["type"] == "extra_forbidden":  # the environment's names have been looked at before
+        said = _with_a_guess(name, Settings.model_fields)
+        return f"Unknown setting in {TOML_FILE}: {said}. See docs/settings.md."
+    message = item["msg"].removeprefix("Value error, ")
+    return f"{PREFIX}{name.upper()}: {message}" if name else message
