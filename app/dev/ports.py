@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import socket
 
+from app.dev.errors import DevelopmentError
+
 LOOPBACK = "127.0.0.1"
 
 
 def is_free(port: int, host: str = LOOPBACK) -> bool:
-    """Say whether a server could listen on this port now."""
+    """Say whether a server could listen on this port now.
+
+    Raises:
+        DevelopmentError: not for want of the port, but of the permission.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # What servers set themselves: a port in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
+        except PermissionError as error:
+            raise DevelopmentError(
+                f"There is no permission to listen on port {port}. Choose one above 1023."
+            ) from error
         except OSError:
             return False
         return True

@@ -16,7 +16,7 @@ from app.dev.postgres.installation import MAJOR_VERSION, program
 DATABASE = "stoa"
 # Of postmaster.pid: the eighth.
 _STATUS_LINE = 7
-RESET = "`stoa dev --reset` starts afresh and deletes the data in this folder."
+RESET = "`make run ARGS=--reset` (`stoa dev --reset`) starts afresh and deletes the data here."
 
 
 def check_cluster(data: Path) -> bool:

@@ -55,8 +55,8 @@ class Credentials:
             return None
         except (OSError, ValueError, TypeError) as error:
             raise DevelopmentError(
-                f"{path} cannot be read ({error}). `stoa dev --reset` starts afresh"
-                " and deletes the data in this folder."
+                f"{path} cannot be read ({error}). `make run ARGS=--reset` (`stoa dev --reset`)"
+                " starts afresh and deletes the data in this folder."
             ) from error
 
     def at_port(self, port: int) -> Self:

@@ -87,7 +87,7 @@ class EmbeddedPostgres:
         if exists and credentials is None:
             raise DevelopmentError(
                 f"{path} is gone, and with it the passwords of the data beside it."
-                " `stoa dev --reset` starts afresh and deletes that data."
+                " `make run ARGS=--reset` (`stoa dev --reset`) starts afresh and deletes that data."
             )
         if exists:
             await clear_orphan(self._data)

@@ -27,10 +27,10 @@ async def run_development(*, port: int, data: Path, reset: bool) -> int:
     """
     settings = load_settings()
     with open_folder(data) as folder:
+        await _require_port(port)
         if reset:
             folder.reset()
-        await _require_port(port)
-        model = await _choose_model(str(settings.ollama_url), settings.model)
+        model = await _choose_model(str(settings.ollama_url), settings.model, folder.path)
         development = Development(Addresses(port, free_port(), model), folder)
         await _run(development)
     return 0
@@ -54,19 +54,22 @@ async def _require_port(port: int) -> None:
     deadline = asyncio.get_running_loop().time() + _PORT_SECONDS
     while not is_free(port):
         if asyncio.get_running_loop().time() > deadline:
+            other = port + 1 if port < 65535 else port - 1  # noqa: PLR2004
             raise DevelopmentError(
                 f"Port {port} is taken. Stop what uses it, or choose another one:"
-                f" `stoa dev --port {port + 1 if port < 65535 else port - 1}`."  # noqa: PLR2004
+                f' `make run ARGS="--port {other}"`, or `stoa dev --port {other}`.'
             )
         await asyncio.sleep(_POLL_SECONDS)
 
 
-async def _choose_model(url: str, model: str) -> int | None:
+async def _choose_model(url: str, model: str, data: Path) -> int | None:
     """Return the port for the small local model, or ``None`` where an Ollama answers."""
     if not await ollama_answers(url):
+        fetched = any((data / "model").glob("*.gguf"))
         print(  # noqa: T201
             f"No Ollama answers at {url} (STOA_OLLAMA_URL): using the small local model"
-            f" {LOCAL_MODEL}, which answers simple questions. The first start fetches it (93 MB).",
+            f" {LOCAL_MODEL}, which answers simple questions."
+            + ("" if fetched else " It is fetched now (93 MB)."),
             flush=True,
         )
         return free_port()
