@@ -78,6 +78,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo 'Stoa needs Python 3.11 or newer: install one, or name it: make PYTHON=python3.12 …' >&2; \
 		exit 1; }
+	@[ -w . ] || { echo 'There is no permission to write in this folder, and .venv has to go there.' >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo 'Python cannot make virtual environments here. On Debian: apt install python3-venv' >&2; \
 		exit 1; }
