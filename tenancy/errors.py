@@ -18,6 +18,7 @@ holds the one table from these classes to statuses.
     ├── LeaseLost                 the run belongs to another worker now
     ├── InvalidInput              understood, but cannot be accepted
     └── ServiceUnavailable
+        ├── TooManyRequests
         └── TooManyStreams
 """
 
@@ -136,6 +137,13 @@ class ServiceUnavailable(StoaError):
 
     code = "service_unavailable"
     message = "The service cannot do this right now."
+
+
+class TooManyRequests(ServiceUnavailable):
+    """The user has more requests under way than one person may."""
+
+    code = "too_many_requests"
+    message = "Too many requests at once. Wait for some to be answered."
 
 
 class TooManyStreams(ServiceUnavailable):

@@ -9,7 +9,10 @@ from starlette.responses import Response
 from app.runs.wire import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterable, Mapping
+
+MOST_BYTES = 8_000_000
+"""A list of states ends once it is this large: each of them may hold a whole conversation."""
 
 
 def json_answer(
@@ -17,3 +20,20 @@ def json_answer(
 ) -> Response:
     """A JSON response; whoever made the value vouches for its shape."""
     return Response(to_json(value), status, dict(headers or {}), "application/json")
+
+
+async def bounded_list(items: AsyncIterable[object]) -> tuple[bytes, int]:
+    """A JSON list of as many items as fit, at least one, and how many those are."""
+    parts: list[bytes] = []
+    size = 0
+    async for item in items:
+        parts.append(to_json(item))
+        size += len(parts[-1])
+        if size >= MOST_BYTES:
+            break
+    return b"[" + b",".join(parts) + b"]", len(parts)
+
+
+def json_bytes_answer(body: bytes, *, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON response whose body was made already."""
+    return Response(body, 200, dict(headers or {}), "application/json")

@@ -31,6 +31,16 @@ async def _principal(request: Request, services: ServicesDep) -> Principal:
 PrincipalDep = Annotated[Principal, Depends(_principal)]
 
 
+async def _turn(principal: PrincipalDep, services: ServicesDep) -> AsyncIterator[None]:
+    """One of the user's turns, held while the handler works."""
+    async with services.turns.turn(principal.user_id):
+        yield
+
+
+IN_TURN = Depends(_turn, scope="function")
+"""For a router: the turn ends with the handler, so a stream that follows holds up nobody."""
+
+
 async def _open_stream(principal: PrincipalDep, services: ServicesDep) -> AsyncIterator[None]:
     """One of the user's streams, held until the response has been sent."""
     with services.streams.held(principal.user_id):

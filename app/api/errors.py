@@ -37,6 +37,7 @@ STATUSES: dict[type[domain.StoaError], int] = {
     BodyTooLarge: 413,
     UnsupportedMediaType: 415,
     domain.InvalidInput: 422,
+    domain.TooManyRequests: 429,
     domain.TooManyStreams: 429,
     domain.ServiceUnavailable: 503,
     domain.IdentityUnavailable: 503,

@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from app.api.dependencies import PrincipalDep, ServicesDep
 from app.api.errors import field_errors
 from app.api.refusals import BodyTooLarge, InvalidFields, MalformedRequest, UnsupportedMediaType
+from app.runs.input_rules import check_no_constructors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,17 +26,26 @@ _LENGTH = re.compile(r"[0-9]{1,18}")
 _INLINE_BYTES = 64 * 1024
 """Larger bodies are examined in a thread, so that nobody's stream waits for it."""
 
+_MOST_BYTES = 256 * 1024
+_ONE_LARGE_BODY = asyncio.Semaphore(1)
+"""Parsing holds the interpreter: large bodies take turns, and everybody else is served between."""
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def json_body(model: type[Model]) -> Callable[..., Awaitable[Model]]:
-    """A dependency that reads the body as one model, once it is known who is asking."""
+def json_body(model: type[Model], *, holds_input: bool = False) -> Callable[..., Awaitable[Model]]:
+    """A dependency that reads the body as one model, once it is known who is asking.
+
+    Only a body that holds a run's input may be as large as the settings say.
+    """
 
     async def read(request: Request, services: ServicesDep, _principal: PrincipalDep) -> Model:
-        raw = await _read_bounded(request, services.settings.max_body_bytes)
+        most = services.settings.max_body_bytes
+        raw = await _read_bounded(request, most if holds_input else min(most, _MOST_BYTES))
         if len(raw) <= _INLINE_BYTES:
             return parse_body(raw, model)
-        return await asyncio.to_thread(parse_body, raw, model)
+        async with _ONE_LARGE_BODY:
+            return await asyncio.to_thread(parse_body, raw, model)
 
     return read
 
@@ -45,13 +55,15 @@ def parse_body(raw: bytes, model: type[Model]) -> Model:
 
     Raises:
         MalformedRequest: it is not JSON, or too deep.
-        InvalidFields: it is, but not what the model takes.
+        InvalidInput: it holds one of LangChain's serialised constructors.
+        InvalidFields: it is not what the model takes.
     """
     try:
         value = from_json(raw, allow_inf_nan=False) if raw else {}
     except ValueError:
         raise MalformedRequest("The body is not valid JSON.") from None
     _check_values(value)
+    check_no_constructors(value)
     try:
         return model.model_validate(value)
     except ValidationError as error:

@@ -23,11 +23,11 @@ _REASONS = {
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
     422: "A field cannot be accepted.",
-    429: "The user has too many streams open.",
+    429: "The user has too many requests or streams under way.",
     500: "An unexpected error; the request id finds its record.",
     503: "Something that is needed cannot be reached now.",
 }
-_ALWAYS = (400, 401, 403, 422, 500, 503)
+_ALWAYS = (400, 401, 403, 422, 429, 500, 503)
 
 _body_models: dict[str, type[BaseModel]] = {Problem.__name__: Problem}
 

@@ -29,7 +29,6 @@ def to_run_request(body: RunCreate, assistant: Assistant, settings: Settings) ->
     context = body.context
     if context is not None:
         input_rules.check_scope(context, "context")
-        input_rules.check_no_constructors(context)
     return RunRequest(
         input=body.input,
         config=_config(body, settings.recursion_limit),
@@ -49,9 +48,7 @@ def run_metadata(body: RunCreate) -> dict[str, Any]:
     in_config = (body.config.metadata if body.config else None) or {}
     input_rules.check_metadata(in_config, "config.metadata")
     input_rules.check_metadata(body.metadata or {}, "metadata")
-    merged = {**in_config, **(body.metadata or {})}
-    input_rules.check_no_constructors(merged)
-    return merged
+    return {**in_config, **(body.metadata or {})}
 
 
 def _checkpoint_id(body: RunCreate) -> str | None:
@@ -72,7 +69,6 @@ def _check_input(
         if checkpoint_id is None:
             raise InvalidInput("Send an `input`, or a `checkpoint` to go on from.")
         return
-    input_rules.check_no_constructors(body.input)
     if assistant.graph_id == AGENT:
         input_rules.check_agent_input(body.input)
     input_rules.check_messages(body.input, most_bytes=most_bytes)
@@ -99,5 +95,4 @@ def _configurable(given: dict[str, Any]) -> dict[str, Any]:
         raise InvalidInput("Name the checkpoint in `checkpoint`, not in `config.configurable`.")
     kept = {key: value for key, value in given.items() if key not in _NOT_PASSED_ON}
     input_rules.check_scope(kept, "config.configurable")
-    input_rules.check_no_constructors(kept)
     return kept

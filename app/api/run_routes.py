@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app.api import sse
 from app.api.accepting import accept_run
 from app.api.answers import json_answer
-from app.api.dependencies import OpenStreamDep, PrincipalDep, ServicesDep
+from app.api.dependencies import IN_TURN, OpenStreamDep, PrincipalDep, ServicesDep
 from app.api.following import Wanted, run_location, stream_run, wait_for_run
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
@@ -21,7 +21,7 @@ from app.runs import runs
 from app.runs.log_position import last_seq
 from app.runs.states import states_of
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(tags=["runs"], dependencies=[IN_TURN])
 
 _EXAMPLE = {
     "assistant_id": "agent",
@@ -40,7 +40,7 @@ _VALUES: dict[int | str, dict[str, Any]] = {
         "content": {"application/json": {"schema": {}}},
     }
 }
-RunBody = Annotated[RunCreate, Depends(json_body(RunCreate))]
+RunBody = Annotated[RunCreate, Depends(json_body(RunCreate, holds_input=True))]
 
 
 @router.post(
@@ -136,7 +136,7 @@ async def get_run(
     "/threads/{thread_id}/runs/{run_id}/join",
     operation_id="join_run",
     response_class=Response,
-    responses={**_VALUES, **problems(404, 429)},
+    responses={**_VALUES, **problems(404)},
 )
 async def join_run(
     thread_id: UUID,
@@ -156,7 +156,7 @@ async def join_run(
     "/threads/{thread_id}/runs/{run_id}/stream",
     operation_id="join_run_stream",
     response_class=Response,
-    responses={**_EVENTS, **problems(404, 429)},
+    responses={**_EVENTS, **problems(404)},
 )
 async def join_run_stream(
     thread_id: UUID,

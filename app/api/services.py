@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from app.agent.graphs import GraphCatalogue
 from app.api.readiness import Readiness
 from app.api.streams import OpenStreams
+from app.api.turns import RequestTurns
 from app.databases import listen_dsn, service_settings
 from app.runs.history import ThreadHistory
 from app.runs.tail import RunTail
@@ -36,6 +37,7 @@ class Services:
     tail: RunTail
     announcer: Announcer
     streams: OpenStreams
+    turns: RequestTurns
     readiness: Readiness
 
 
@@ -74,6 +76,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             tail=tail,
             announcer=announcer,
             streams=OpenStreams(settings.max_streams_per_user),
+            turns=RequestTurns(),
             readiness=Readiness(settings, database_settings),
         )
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from app.api.answers import json_answer
-from app.api.dependencies import PrincipalDep, ServicesDep
+from app.api.answers import bounded_list, json_answer, json_bytes_answer
+from app.api.dependencies import IN_TURN, PrincipalDep, ServicesDep
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
 from app.api.thread_schemas import (
@@ -21,7 +22,7 @@ from app.api.thread_schemas import (
 )
 from app.api.thread_views import selected
 
-router = APIRouter(tags=["states"])
+router = APIRouter(tags=["states"], dependencies=[IN_TURN])
 
 _EXAMPLE_CHECKPOINT = {"checkpoint_id": "1f0c8a52-0000-6000-8000-000000000000"}
 
@@ -101,9 +102,12 @@ async def get_history(
     services: ServicesDep,
     body: Annotated[HistorySearch, Depends(json_body(HistorySearch))],
 ) -> Response:
-    """List a thread's states, newest first."""
+    """List a thread's states, newest first.
+
+    An answer ends early once it is large; `before` the last state's checkpoint it goes on.
+    """
     checkpoint = body.checkpoint or CheckpointRef()
-    states = await services.history.history(
+    states = services.history.history(
         principal,
         thread_id,
         limit=body.limit,
@@ -112,4 +116,6 @@ async def get_history(
         checkpoint_id=checkpoint.id_text,
         checkpoint_ns=checkpoint.checkpoint_ns or "",
     )
-    return json_answer([selected(state, body.select) for state in states])
+    async with aclosing(states):
+        body_json, _ = await bounded_list(selected(state, body.select) async for state in states)
+    return json_bytes_answer(body_json)

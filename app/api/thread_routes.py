@@ -8,8 +8,8 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query
 from starlette.responses import Response
 
-from app.api.answers import json_answer
-from app.api.dependencies import PrincipalDep, ServicesDep
+from app.api.answers import bounded_list, json_answer, json_bytes_answer
+from app.api.dependencies import IN_TURN, PrincipalDep, ServicesDep
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
 from app.api.thread_schemas import (
@@ -21,13 +21,18 @@ from app.api.thread_schemas import (
     ThreadSearch,
     ThreadView,
 )
-from app.api.thread_views import thread_json, threads_with_values
+from app.api.thread_views import (
+    thread_json,
+    thread_with_values,
+    threads_alone,
+    threads_with_values,
+)
 from app.runs import threads
 from app.runs.states import ThreadStatus
 from app.runs.threads import ThreadFilter
 from tenancy.errors import InvalidInput
 
-router = APIRouter(tags=["threads"])
+router = APIRouter(tags=["threads"], dependencies=[IN_TURN])
 
 
 @router.post(
@@ -52,8 +57,7 @@ async def create_thread(
         )
     if body.if_exists != "do_nothing":
         return json_answer({**thread_json(thread), "values": None, "interrupts": {}})
-    (view,) = await threads_with_values(services.history, principal, [thread])
-    return json_answer(view)
+    return json_answer(await thread_with_values(services.history, principal, thread))
 
 
 @router.get(
@@ -71,8 +75,7 @@ async def get_thread(
     """Return a thread with its newest values."""
     async with services.database.reading(principal) as tx:
         thread = await threads.get_thread(tx, thread_id)
-    (view,) = await threads_with_values(services.history, principal, [thread])
-    return json_answer(view)
+    return json_answer(await thread_with_values(services.history, principal, thread))
 
 
 @router.patch(
@@ -97,8 +100,7 @@ async def update_thread(
         thread = await threads.update_thread(tx, thread_id, metadata=body.metadata or {})
     if prefer is not None and "return=minimal" in prefer.replace(" ", ""):
         return Response(status_code=204)
-    (view,) = await threads_with_values(services.history, principal, [thread])
-    return json_answer(view)
+    return json_answer(await thread_with_values(services.history, principal, thread))
 
 
 @router.delete(
@@ -148,16 +150,18 @@ async def search_threads(
         )
         total = await threads.count_threads(tx, wanted)
     views = (
-        await threads_with_values(services.history, principal, page)
+        threads_with_values(services.history, principal, page)
         if with_values
-        else [thread_json(thread) for thread in page]
+        else threads_alone(page)
     )
-    if fields is not None:
-        views = [{name: view[name] for name in view if name in fields} for view in views]
+    listed, count = await bounded_list(
+        {name: view[name] for name in view if fields is None or name in fields}
+        async for view in views
+    )
     headers = {"X-Pagination-Total": str(total)}
-    if body.offset + len(page) < total:
-        headers["X-Pagination-Next"] = str(body.offset + len(page))
-    return json_answer(views, headers=headers)
+    if body.offset + count < total:
+        headers["X-Pagination-Next"] = str(body.offset + count)
+    return json_bytes_answer(listed, headers=headers)
 
 
 @router.post(

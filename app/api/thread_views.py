@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from app.runs.history import ThreadHistory
     from app.runs.threads import Thread
@@ -29,29 +29,39 @@ def thread_json(thread: Thread) -> dict[str, Any]:
     }
 
 
+async def thread_with_values(
+    history: ThreadHistory, principal: Principal, thread: Thread
+) -> dict[str, Any]:
+    """A thread with its newest values and open interrupts."""
+    try:
+        state = await history.state(principal, thread.thread_id)
+    except ThreadNotFound:  # deleted since it was listed
+        state = {}
+    return {
+        **thread_json(thread),
+        "values": (state.get("values") or None) if state.get("created_at") else None,
+        "interrupts": {
+            task["id"]: task["interrupts"] for task in state.get("tasks", ()) if task["interrupts"]
+        },
+    }
+
+
 async def threads_with_values(
     history: ThreadHistory, principal: Principal, threads: Sequence[Thread]
-) -> list[dict[str, Any]]:
-    """Threads with their newest values and open interrupts, a few read at once."""
-    room = asyncio.Semaphore(_AT_ONCE)
+) -> AsyncIterator[dict[str, Any]]:
+    """Threads as :func:`thread_with_values` gives each, a few read at once."""
+    for start in range(0, len(threads), _AT_ONCE):
+        some = threads[start : start + _AT_ONCE]
+        for view in await asyncio.gather(
+            *(thread_with_values(history, principal, thread) for thread in some)
+        ):
+            yield view
 
-    async def whole(thread: Thread) -> dict[str, Any]:
-        async with room:
-            try:
-                state = await history.state(principal, thread.thread_id)
-            except ThreadNotFound:  # deleted since it was listed
-                state = {}
-        return {
-            **thread_json(thread),
-            "values": (state.get("values") or None) if state.get("created_at") else None,
-            "interrupts": {
-                task["id"]: task["interrupts"]
-                for task in state.get("tasks", ())
-                if task["interrupts"]
-            },
-        }
 
-    return list(await asyncio.gather(*map(whole, threads)))
+async def threads_alone(threads: Sequence[Thread]) -> AsyncIterator[dict[str, Any]]:
+    """Threads as :func:`thread_json` gives each."""
+    for thread in threads:
+        yield thread_json(thread)
 
 
 def selected(state: dict[str, Any], fields: Sequence[str] | None) -> dict[str, Any]:

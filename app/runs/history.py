@@ -13,7 +13,7 @@ from tenancy.errors import AssistantNotFound, CheckpointNotFound
 from tenancy.tables import runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
     from uuid import UUID
 
     from langchain_core.runnables import RunnableConfig
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import Owner
 
+READ_AT_ONCE = 5
 _SHOWN = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
 
 
@@ -72,22 +73,33 @@ class ThreadHistory:
         metadata: Mapping[str, Any] | None = None,
         checkpoint_id: str | None = None,
         checkpoint_ns: str = "",
-    ) -> list[dict[str, Any]]:
+    ) -> AsyncGenerator[dict[str, Any], None]:
         """A thread's states, newest first, each as :meth:`state` gives it.
 
-        ``before`` is a checkpoint's id: only older ones are returned.
+        ``before`` is a checkpoint's id: only older ones are returned. They are read a few at a
+        time, as the caller asks for more, since each may hold a whole conversation.
 
         Raises:
             ThreadNotFound: the user has no such thread.
         """
         graph = await self._graph(owner, thread_id)
-        snapshots = graph.aget_state_history(
-            _config(thread_id, checkpoint_id, checkpoint_ns),
-            filter=dict(metadata) if metadata else None,
-            before=_config(thread_id, before, "") if before else None,
-            limit=limit,
-        )
-        return [_snapshot_json(snapshot) async for snapshot in snapshots]
+        config = _config(thread_id, checkpoint_id, checkpoint_ns)
+        while limit > 0:
+            page = [
+                snapshot
+                async for snapshot in graph.aget_state_history(
+                    config,
+                    filter=dict(metadata) if metadata else None,
+                    before=_config(thread_id, before, checkpoint_ns) if before else None,
+                    limit=min(limit, READ_AT_ONCE),
+                )
+            ]
+            for snapshot in page:
+                yield _snapshot_json(snapshot)
+            if len(page) < READ_AT_ONCE or checkpoint_id is not None:
+                return
+            limit -= len(page)
+            before = page[-1].config["configurable"]["checkpoint_id"]
 
     async def _graph(self, owner: Owner, thread_id: UUID) -> Pregel[Any, Any, Any, Any]:
         """The graph of the thread's last run, bound to a saver that reads this owner's rows."""

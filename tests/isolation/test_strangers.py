@@ -109,7 +109,7 @@ def deeds(scene: Scene, bob: Principal) -> dict[str, Callable[[UUID, UUID], Awai
         ),
         "state": lambda t, r: scene.history.state(bob, t),
         "state at a checkpoint": lambda t, r: scene.history.state(bob, t, str(uuid4())),
-        "history": lambda t, r: scene.history.history(bob, t),
+        "history": lambda t, r: anext(scene.history.history(bob, t), None),
     }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from langgraph_sdk.errors import ConflictError
 
+from app.api import answers
 from tests.support.service import RunningService
 
 
@@ -74,3 +76,47 @@ class TestASearch:
     async def test_sees_only_ones_own(self, service: RunningService) -> None:
         await service.sdk("neighbour-1").threads.create()
         assert await service.sdk("neighbour-2").threads.search() == []
+
+
+class TestALargeAnswer:
+    async def test_ends_early_and_says_where_it_goes_on(
+        self, service: RunningService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(answers, "MOST_BYTES", 1)
+        http = service.client("large-reader")
+        ids = [(await http.post("/threads", json={})).json()["thread_id"] for _ in range(3)]
+        first = await http.post("/threads/search", json={"limit": 3})
+        assert [each["thread_id"] for each in first.json()] == [ids[2]]
+        assert first.headers["X-Pagination-Next"] == "1"
+
+    async def test_of_a_history_goes_on_before_its_last_state(
+        self, service: RunningService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        client = service.sdk("large-reader")
+        thread_id = (await client.threads.create())["thread_id"]
+        for question in ("one", "two"):
+            message: dict[str, Any] = {"messages": [{"role": "user", "content": question}]}
+            await client.runs.wait(thread_id, "agent", input=message)
+        whole = await client.threads.get_history(thread_id, limit=100)
+        assert len(whole) == 6
+        monkeypatch.setattr(answers, "MOST_BYTES", 1)
+        read = await client.threads.get_history(thread_id, limit=100)
+        while len(read) < len(whole):
+            page = await client.threads.get_history(
+                thread_id, limit=100, before=read[-1]["checkpoint"]
+            )
+            assert len(page) == 1
+            read += page
+        assert read == whole
+
+
+class TestABodyWithoutAnInput:
+    async def test_may_not_be_as_large_as_one_with(self, service: RunningService) -> None:
+        http = service.client("large-writer")
+        refused = await http.post("/threads", json={"metadata": {"a": [0] * 200_000}})
+        assert (refused.status_code, refused.json()["code"]) == (413, "body_too_large")
+
+    async def test_may_hold_no_constructor(self, service: RunningService) -> None:
+        http = service.client("large-writer")
+        refused = await http.post("/threads", json={"metadata": {"a": [{"lc": 1}]}})
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid_input")
