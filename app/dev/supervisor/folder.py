@@ -67,7 +67,9 @@ def _create(path: Path) -> None:
     # The database's own user, which root gives up root for, has to pass; nobody needs to look.
     path.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
     mark = path / _MARK
-    if not mark.exists() and not any(path.iterdir()):
+    # An empty mark is what a start leaves that was killed, or found the disk full, in between.
+    unmarked = not mark.stat().st_size if mark.exists() else not any(path.iterdir())
+    if unmarked:
         if shutil.disk_usage(path).free < _ROOM_BYTES:
             raise DevelopmentError(
                 f"{path} is on a disk with less than {_ROOM_BYTES // 1_000_000} MB left."

@@ -20,6 +20,12 @@ class TestOpening:
             with open_folder(tmp_path / "data") as folder:
                 (folder.path / "anything").write_text("x")
 
+    def test_goes_on_where_a_start_was_cut_off(self, tmp_path: Path) -> None:
+        with open_folder(tmp_path / "data") as folder:
+            (folder.path / "stoa-data").write_text("")
+        with open_folder(tmp_path / "data") as folder:
+            assert (folder.path / "stoa-data").read_text() == "1\n"
+
     def test_is_refused_while_another_has_it(self, tmp_path: Path) -> None:
         with (
             open_folder(tmp_path / "data"),
