@@ -49,6 +49,7 @@ class EventWriter:
         self._run = run
         self._next_seq = next_seq
         self._buffer = EventBuffer(modes)
+        self._storing: list[Event] = []
         self._on_failure = on_failure
         self._pending = asyncio.Event()
         self._flushed = asyncio.Event()
@@ -90,7 +91,7 @@ class EventWriter:
             self._run,
             state,
             self._next_seq,
-            self._buffer.take(),
+            [*self._storing, *self._buffer.take()],
             error_code=failure.code if failure else None,
             error_message=failure.message if failure else None,
         )
@@ -122,13 +123,15 @@ class EventWriter:
             self._flushed.set()
 
     async def _flush(self) -> None:
-        events = self._buffer.take()
-        if not events:
+        # Kept until it is known that they are stored: if it fails, the outcome brings them.
+        self._storing = self._buffer.take()
+        if not self._storing:
             return
         await while_database_is_away(
-            append_events, self._database, self._run, self._next_seq, events
+            append_events, self._database, self._run, self._next_seq, self._storing
         )
-        self._next_seq += len(events)
+        self._next_seq += len(self._storing)
+        self._storing = []
         self._flushed.set()
         self._announce()
 

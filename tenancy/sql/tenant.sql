@@ -200,7 +200,9 @@ BEGIN
   END IF;
   INSERT INTO public.run_events (user_id, run_id, seq, event, data)
   SELECT p_user, p_run, p_first_seq + e.n - 1, e.event, e.data
-  FROM unnest(p_events, p_data) WITH ORDINALITY AS e (event, data, n);
+  FROM unnest(p_events, p_data) WITH ORDINALITY AS e (event, data, n)
+  -- Those of a flush that was committed and whose answer was lost are there already.
+  ON CONFLICT (user_id, run_id, seq) DO NOTHING;
 END $$;
 
 -- Finds the user of a verified identity, or makes the candidate that user. Two first requests

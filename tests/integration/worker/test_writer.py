@@ -1,0 +1,65 @@
+"""What a run streamed and the database did not take at once is stored with its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from app.runs.events import Event, append_events, read_log
+from app.runs.states import RunState
+from app.worker import writer
+from app.worker.writer import EventWriter
+from tenancy.database.crossing import DispatchDatabase
+from tenancy.database.signals import Announcer
+from tenancy.database.tenant import TenantDatabase
+from tenancy.principal import ClaimedRun, Principal
+from tests.support.tenancy import TestDatabase, claimed_run, make_thread
+
+
+class FlushFailed(Exception):
+    """A flush could not be stored, or nobody knows whether it was."""
+
+
+@pytest.fixture
+async def run(tenants: TenantDatabase, dispatch: DispatchDatabase, alice: Principal) -> ClaimedRun:
+    return await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
+
+
+@pytest.fixture
+async def announcer(database: TestDatabase) -> AsyncIterator[Announcer]:
+    announcer = Announcer(database.dsn("service"))
+    await announcer.start()
+    yield announcer
+    await announcer.stop()
+
+
+@pytest.mark.parametrize("committed", [False, True])
+async def test_a_flush_that_failed_is_stored_with_the_outcome_and_once(
+    committed: bool,
+    tenants: TenantDatabase,
+    announcer: Announcer,
+    run: ClaimedRun,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def append(
+        database: TenantDatabase, run: ClaimedRun, first: int, events: Sequence[Event]
+    ) -> None:
+        if committed:
+            await append_events(database, run, first, events)
+        raise FlushFailed
+
+    monkeypatch.setattr(writer, "append_events", append)
+    failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+    events = EventWriter(tenants, announcer, run, 1, ["custom"], failed.set_result)
+    events.emit(Event("custom", b"1"))
+    events.emit(Event("custom", b"2"))
+    assert isinstance(await failed, FlushFailed)
+    events.emit(Event("custom", b"3"))
+    await events.settle(RunState.SUCCESS)
+
+    page = await read_log(tenants, run, run.run_id, 0)
+    assert page is not None
+    assert page.state == RunState.SUCCESS
+    assert [(event.seq, event.data) for event in page.events] == [(1, b"1"), (2, b"2"), (3, b"3")]
