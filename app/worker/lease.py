@@ -2,6 +2,10 @@
 
 Neither a blocked event loop nor an exhausted pool can starve it. Once the lease is lost nothing
 brings it back: the process ends itself, and whoever supervises it starts a new one.
+
+It does not wait for the database to say so, since it may be the connection that is gone: a lease
+that could not be renewed is given up shortly before it can end, by a clock that also runs while the
+machine sleeps, counted from before the last renewal was asked for.
 """
 
 from __future__ import annotations
@@ -10,6 +14,8 @@ import asyncio
 import os
 import socket
 import threading
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -24,6 +30,11 @@ if TYPE_CHECKING:
     from tenancy.database.engine import DatabaseSettings
 
 log = structlog.get_logger(__name__)
+
+TIME_TO_END = 1 / 6
+"""The part of a lease that is left when it is given up, for the runs to be ended in."""
+_CLOSING_SECONDS = 1.0
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class LeaseKeeper:
@@ -44,6 +55,7 @@ class LeaseKeeper:
         self._on_lost = on_lost
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._given_up_at = 0.0
 
     async def start(self) -> None:
         """Open the lease and begin to renew it.
@@ -52,12 +64,14 @@ class LeaseKeeper:
             DatabaseUnavailable: Postgres cannot be reached.
         """
         database = DispatchDatabase(self._settings)
+        asked_at = time.clock_gettime(_CLOCK)
         try:
             await database.register_worker(
                 self._worker_id, socket.gethostname(), os.getpid(), self._lease_seconds
             )
         finally:
             await database.close()
+        self._renewed(asked_at)
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._thread.start()
 
@@ -77,17 +91,42 @@ class LeaseKeeper:
     async def _renew_for_ever(self) -> None:
         database = DispatchDatabase(self._settings)
         try:
-            while not await asyncio.to_thread(self._stop.wait, self._heartbeat_seconds):
-                if not await self._renew(database):
+            while not await asyncio.to_thread(self._stop.wait, self._until_next()):
+                if not await self._renew_in_time(database):
                     self._on_lost()
                     return
         finally:
-            await database.close()
+            with suppress(TimeoutError):  # a dead connection would not let itself be closed
+                async with asyncio.timeout(_CLOSING_SECONDS):
+                    await database.close()
+
+    async def _renew_in_time(self, database: DispatchDatabase) -> bool:
+        """False when the lease is over, or is about to be and nobody answers."""
+        renewal = asyncio.create_task(self._renew(database), name="heartbeat")
+        await asyncio.wait([renewal], timeout=max(self._left(), 0))
+        if renewal.done():
+            return renewal.result() and self._left() > 0
+        log.warning("heartbeat not answered in time")
+        renewal.cancel()
+        return False
 
     async def _renew(self, database: DispatchDatabase) -> bool:
         """False only when the database says that the lease is over."""
+        asked_at = time.clock_gettime(_CLOCK)
         try:
-            return await database.renew_lease(self._worker_id, self._lease_seconds)
+            renewed = await database.renew_lease(self._worker_id, self._lease_seconds)
         except StoaError as error:
             log.warning("heartbeat failed", code=error.code)
             return True
+        if renewed:
+            self._renewed(asked_at)
+        return renewed
+
+    def _renewed(self, asked_at: float) -> None:
+        self._given_up_at = asked_at + self._lease_seconds * (1 - TIME_TO_END)
+
+    def _left(self) -> float:
+        return self._given_up_at - time.clock_gettime(_CLOCK)
+
+    def _until_next(self) -> float:
+        return max(min(self._heartbeat_seconds, self._left()), 0)
