@@ -1,7 +1,8 @@
 """From what LangGraph streams to the events of the wire. Pure: no clock, no database.
 
 A part is ``(namespace, mode, data)``. Text deltas of one message are merged until they are
-flushed; everything else is frozen to bytes at once, because a graph may change what it emitted.
+flushed, and of the older mode's growing messages only the newest is kept; everything else is
+frozen to bytes at once, because a graph may change what it emitted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from app.runs.events import Event
 from app.runs.wire import message_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from langgraph.types import StreamMode
 
@@ -51,20 +52,35 @@ class _Delta:
 
 
 @dataclass(slots=True)
+class _Partial:
+    """A message as far as it has come, not flushed yet."""
+
+    suffix: str
+    message: AIMessageChunk
+
+    def tells(self, key: tuple[str, str]) -> bool:
+        return key == (self.suffix, self.message.id or "")
+
+    def frozen(self) -> Event:
+        return Event(f"messages/partial{self.suffix}", to_json([_finished(self.message)]))
+
+
+@dataclass(slots=True)
 class EventBuffer:
     """Collects events between two flushes, in order."""
 
     modes: Sequence[str]
     _ready: list[Event] = field(default_factory=list)
     _delta: _Delta | None = None
+    _partial: _Partial | None = None
     _whole: dict[tuple[str, str], AIMessageChunk] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self._ready) + (self._delta is not None)
+        return len(self._ready) + (self._delta is not None) + (self._partial is not None)
 
     def add(self, event: Event) -> None:
         """Add an event that is frozen already."""
-        self._close_delta()
+        self._close()
         self._ready.append(event)
 
     def add_part(self, part: Part) -> None:
@@ -78,12 +94,11 @@ class EventBuffer:
         if "messages-tuple" in self.modes:
             self._add_tuple(f"messages{suffix}", message, metadata)
         if "messages" in self.modes:
-            for event in self._whole_message(suffix, message, metadata):
-                self.add(event)
+            self._add_whole(suffix, message, metadata)
 
     def take(self) -> list[Event]:
         """Everything collected so far; the buffer is empty afterwards."""
-        self._close_delta()
+        self._close()
         taken, self._ready = self._ready, []
         return taken
 
@@ -92,33 +107,38 @@ class EventBuffer:
             self._delta.message = _joined(self._delta.message, message)
             return
         if isinstance(message, AIMessageChunk):
-            self._close_delta()
+            self._close()
             self._delta = _Delta(event, message, metadata)
         else:
             self.add(Event(event, to_json([message, metadata])))
 
-    def _close_delta(self) -> None:
-        if self._delta is not None:
-            self._ready.append(self._delta.frozen())
-            self._delta = None
+    def _close(self) -> None:
+        """Freeze what is still growing; of one message, both ways of telling it at once."""
+        for growing in (self._delta, self._partial):
+            if growing is not None:
+                self._ready.append(growing.frozen())
+        self._delta = self._partial = None
 
-    def _whole_message(
-        self, suffix: str, message: BaseMessage, metadata: dict[str, Any]
-    ) -> Iterator[Event]:
+    def _add_whole(self, suffix: str, message: BaseMessage, metadata: dict[str, Any]) -> None:
         """The older mode ``messages``: the message so far, again and again, then complete."""
         key = (suffix, message.id or "")
         known = self._whole.get(key)
         if known is None:
-            yield Event(f"messages/metadata{suffix}", to_json({message.id: {"metadata": metadata}}))
+            about = {message.id: {"metadata": metadata}}
+            self.add(Event(f"messages/metadata{suffix}", to_json(about)))
         if isinstance(message, AIMessageChunk):
             whole = message if known is None else _joined(known, message)
             self._whole[key] = whole
             if message.chunk_position != "last":
-                yield Event(f"messages/partial{suffix}", to_json([_finished(whole)]))
+                if self._partial is not None and not self._partial.tells(key):
+                    self._close()
+                self._partial = _Partial(suffix, whole)
                 return
             message = whole
         self._whole.pop(key, None)
-        yield Event(f"messages/complete{suffix}", to_json([_finished(message)]))
+        if self._partial is not None and self._partial.tells(key):
+            self._partial = None  # it is said again, and whole
+        self.add(Event(f"messages/complete{suffix}", to_json([_finished(message)])))
 
 
 def _joined(known: AIMessageChunk, chunk: BaseMessage) -> AIMessageChunk:
