@@ -28,11 +28,13 @@ def configure_logging(log_format: Literal["console", "json"]) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    renderer: Processor = (
-        structlog.processors.JSONRenderer()
+    renderers: list[Processor] = (
+        [structlog.processors.JSONRenderer()]
         if log_format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else [_stack_as_text, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     )
+    # A line that cannot be rendered is lost: what Python prints instead quotes its exception.
+    logging.raiseExceptions = False
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.stdlib.BoundLogger,
@@ -46,7 +48,7 @@ def configure_logging(log_format: Literal["console", "json"]) -> None:
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _without_exception_text,
-                renderer,
+                *renderers,
             ],
         )
     )
@@ -90,7 +92,18 @@ def _without_exception_text(
 ) -> structlog.typing.EventDict:
     """Exceptions of libraries carry what people wrote: keep their places, drop their words."""
     info = event.pop("exc_info", None)
+    if info is True:
+        info = sys.exc_info()
     error = info[1] if isinstance(info, tuple) else info
     if isinstance(error, BaseException):
         event["stack"] = stack_of(error)
+    return event
+
+
+def _stack_as_text(
+    _logger: object, _name: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """The console's renderer takes a stack as one text."""
+    if isinstance(stack := event.get("stack"), list):
+        event["stack"] = "\n".join(stack)
     return event
