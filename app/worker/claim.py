@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from app.worker.execute import RunExecutor
     from tenancy.database.crossing import DispatchDatabase
-from tenancy.principal import ClaimedRun
+    from tenancy.principal import ClaimedRun
 
 log = structlog.get_logger(__name__)
 
@@ -81,18 +81,42 @@ class Claimer:
             return []  # the lease keeper has noticed, or is about to
         except StoaError as error:
             log.warning("claiming failed", code=error.code)
-            return []
+        except Exception:
+            log.exception("claiming broke")
+        return []
 
     def _begin(self, run: ClaimedRun) -> None:
-        task = asyncio.create_task(self._executor.execute(run), name=f"execute {run.run_id}")
+        task = asyncio.create_task(self._execute(run), name=f"execute {run.run_id}")
         self._running.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         self._wanted.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("execution broke", error=type(error).__name__)
+
+    async def _execute(self, run: ClaimedRun) -> None:
+        try:
+            await self._executor.execute(run)
+        except StoaError as error:
+            log.warning("run given back", run_id=str(run.run_id), code=error.code)
+        except Exception:
+            log.exception("run given back", run_id=str(run.run_id))
+        else:
+            return
+        await self._give_back(run)
+
+    async def _give_back(self, run: ClaimedRun) -> None:
+        """Put back a run that could not be settled: nobody else may, while this worker lives."""
+        while True:
+            try:
+                await self._dispatch.release_run(run)
+            except Exception as error:  # noqa: BLE001 - as long as it takes
+                log.warning(
+                    "giving back failed", run_id=str(run.run_id), error=type(error).__name__
+                )
+                await asyncio.sleep(POLL_SECONDS)
+            else:
+                return
 
     async def _wait(self) -> None:
         try:

@@ -19,6 +19,7 @@ from app.worker.writer import EventWriter
 from tenancy.checkpoints.pool import Fence
 from tenancy.checkpoints.saver import TenantSaver
 from tenancy.checkpoints.store import TenantStore
+from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import LeaseLost
 
 if TYPE_CHECKING:
@@ -84,7 +85,12 @@ class RunExecutor:
         self._limits = limits
 
     async def execute(self, run: ClaimedRun) -> None:
-        """Execute a run and settle it, or stop without a trace if it is no longer ours."""
+        """Execute a run and settle it, or stop without a trace if it is no longer ours.
+
+        Raises:
+            DatabaseUnavailable: Postgres stayed away. That is no fault of the run's: it is not
+                settled, and whoever claimed it gives it back.
+        """
         try:
             loaded = await self._begin(run)
             async with _Execution(self, run, loaded) as execution:
@@ -134,14 +140,17 @@ class _Execution:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._saver.close()
-        await self._writer.stop()
+        try:
+            await self._saver.close()
+        finally:
+            await self._writer.stop()
 
     async def outcome(self) -> Failure | None:
         """Drive the graph; return why it failed, or None.
 
         Raises:
             LeaseLost: a write found that the run is another worker's.
+            DatabaseUnavailable: Postgres stayed away longer than it is worth waiting.
         """
         if self._loaded.attempt > self._limits.max_attempts:
             return WORKER_LOST
@@ -242,7 +251,7 @@ class _Execution:
             self._graph_task.cancel()
 
     def _why(self, error: BaseException) -> Failure:
-        if isinstance(error, LeaseLost):
+        if isinstance(error, LeaseLost | DatabaseUnavailable):
             raise error
         failure = failure_of(error)
         log.warning(

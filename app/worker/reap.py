@@ -43,6 +43,8 @@ class Reaper:
                 reaped = await self._dispatch.reap_expired_leases()
             except StoaError as error:
                 log.warning("reaping failed", code=error.code)
+            except Exception:
+                log.exception("reaping broke")
             else:
                 if reaped:
                     log.warning("runs of dead workers requeued", runs=reaped)

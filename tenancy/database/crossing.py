@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _REGISTER = "SELECT dispatch.register_worker($1, $2, $3, $4)"
 _RENEW = "SELECT dispatch.renew_lease($1, $2)"
 _CLAIM = "SELECT user_id, run_id, fence FROM dispatch.claim_runs($1, $2, $3)"
+_RELEASE = "SELECT dispatch.release_run($1, $2, $3)"
 _RETIRE = "SELECT dispatch.retire_worker($1)"
 _REAP = "SELECT dispatch.reap_expired_leases()"
 
@@ -52,6 +53,11 @@ class DispatchDatabase:
         """
         rows = await self._calls.fetch(_CLAIM, worker_id, slots, max_running_per_user)
         return [ClaimedRun(UserId(user_id), run_id, fence) for user_id, run_id, fence in rows]
+
+    async def release_run(self, run: ClaimedRun) -> bool:
+        """Put one run back into the queue; False if it was this claim's no longer."""
+        (row,) = await self._calls.fetch(_RELEASE, run.user_id, run.run_id, run.fence)
+        return bool(row[0])
 
     async def reap_expired_leases(self) -> int:
         """Put the runs of dead workers back into the queue; return how many."""

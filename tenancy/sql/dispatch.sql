@@ -103,6 +103,17 @@ BEGIN
   RETURN reaped;
 END $$;
 
+-- Gives back one run that a living worker could not bring to its end. The attempt stays counted.
+CREATE OR REPLACE FUNCTION dispatch.release_run(p_user uuid, p_run uuid, p_fence bigint)
+RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE public.runs r
+  SET state = 'pending', fence = r.fence + 1, worker_id = NULL, updated_at = clock_timestamp()
+  WHERE r.user_id = p_user AND r.run_id = p_run AND r.fence = p_fence AND r.state = 'running';
+  RETURN FOUND;
+END $$;
+
 -- A worker's orderly leave: what it still holds goes back to the queue at once, and the
 -- attempt is not counted, since nothing crashed.
 CREATE OR REPLACE FUNCTION dispatch.retire_worker(p_worker uuid) RETURNS int

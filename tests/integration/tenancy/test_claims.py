@@ -244,3 +244,31 @@ class TestAnOldClaim:
             await append_events(tenants, run, 1, [Event("values", b"{}")])
         assert await superuser.fetchval("SELECT count(*) FROM run_events") == 0
         assert (await row(superuser, run.run_id))[0] == "success"
+
+
+class TestARunThatIsGivenBack:
+    async def test_waits_again_under_a_higher_fence_and_keeps_its_attempt(
+        self,
+        tenants: TenantDatabase,
+        dispatch: DispatchDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+    ) -> None:
+        run = await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
+        assert await dispatch.release_run(run)
+        assert await row(superuser, run.run_id) == ("pending", 2, 1)
+        with pytest.raises(LeaseLost):
+            await settle_run(tenants, run, RunState.SUCCESS, 1, [])
+
+    async def test_is_left_alone_once_it_is_another_claims(
+        self,
+        tenants: TenantDatabase,
+        dispatch: DispatchDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+    ) -> None:
+        run = await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
+        assert await dispatch.release_run(run)
+        (again,) = await dispatch.claim_runs(await make_worker(dispatch), 1, NO_CAP)
+        assert not await dispatch.release_run(run)
+        assert await row(superuser, run.run_id) == ("running", again.fence, 2)
