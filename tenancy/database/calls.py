@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
-from tenancy.database.engine import server_settings, translated
+from tenancy.database.engine import DRIVER_ERRORS, server_settings, translated
 
 if TYPE_CHECKING:
     from tenancy.database.engine import DatabaseSettings
@@ -40,7 +40,7 @@ class FunctionCalls:
             pool = self._pool or await self._open()
             async with self._turn(), pool.acquire() as connection:
                 return await connection.fetch(statement, *arguments)  # type: ignore[no-any-return]
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+        except (*DRIVER_ERRORS, OSError, TimeoutError) as error:
             raise translated(error) or error from error
 
     async def close(self) -> None:

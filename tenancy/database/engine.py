@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 import psycopg
+from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -23,12 +24,18 @@ if TYPE_CHECKING:
 SQLSTATE_LEASE_LOST = "ST001"
 SQLSTATE_NO_TENANT = "ST002"
 SQLSTATE_USER_UNAVAILABLE = "ST003"
-_CONNECTION_LOST = ("08", "57P")
-"""SQLSTATE classes: connection exceptions, operator intervention (shutdown, crash)."""
+_AWAY = ("08", "53", "57", "58")
+"""SQLSTATE classes: connection exceptions, insufficient resources (connections, disk),
+operator intervention (shutdown, crash, a statement's timeout), errors of the system below."""
+_LOGIN_REFUSED = ("28", "3D")
+"""SQLSTATE classes: no such role or a wrong password, no such database."""
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+"""All that asyncpg raises; the last when a connection breaks while an answer comes in."""
 _UNREACHABLE = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     psycopg.OperationalError,
     PoolTimeout,
 )
@@ -39,6 +46,10 @@ class DatabaseUnavailable(ServiceUnavailable):
 
     code = "database_unavailable"
     message = "The database cannot be reached right now. Try again shortly."
+
+
+class LoginRefused(DatabaseUnavailable):
+    """Postgres answers, but does not let this process in. At a start, that is a wrong setting."""
 
 
 class NoTenant(RuntimeError):
@@ -75,6 +86,16 @@ def create_engine(settings: DatabaseSettings) -> AsyncEngine:
     )
 
 
+def login_refused(dsn: str) -> LoginRefused:
+    """What to tell an operator whose process is not let in; never the password."""
+    url = make_url(dsn)
+    return LoginRefused(
+        f"The database server refuses a login as {url.username} to the database {url.database}."
+        " Check the name and the password in the database URL; `stoa migrate` creates roles that"
+        " are missing."
+    )
+
+
 def server_settings(settings: DatabaseSettings) -> dict[str, str]:
     """What every session of ours begins with. Times in milliseconds."""
     return {
@@ -96,7 +117,9 @@ def translated(error: BaseException) -> Exception | None:
         return NoTenant("no user is bound to this transaction")
     if state == SQLSTATE_USER_UNAVAILABLE:
         return UserUnavailable()
-    if state.startswith(_CONNECTION_LOST) or isinstance(error, _UNREACHABLE):
+    if state.startswith(_LOGIN_REFUSED):
+        return LoginRefused()
+    if state.startswith(_AWAY) or isinstance(error, _UNREACHABLE):
         return DatabaseUnavailable()
     return None
 
@@ -107,6 +130,8 @@ def domain_errors() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise translated(error.orig or error) or error from error
+        # SQLAlchemy puts exceptions of its own around the driver's, some without an SQLSTATE.
+        cause = error.orig or error
+        raise translated(cause.__cause__ or cause) or error from error
     except (PoolTimeout, OSError) as error:
         raise DatabaseUnavailable from error

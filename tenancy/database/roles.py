@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from tenancy.database.engine import create_engine, domain_errors
+from tenancy.database.engine import LoginRefused, create_engine, domain_errors, login_refused
 from tenancy.errors import StoaError
 from tenancy.migrate import head_revision
 from tenancy.rls import OWNER_ROLE
@@ -56,6 +56,7 @@ async def assert_role(settings: DatabaseSettings, *, reads_content: bool) -> Non
     Raises:
         WrongRole: it is a superuser, bypasses policies, owns tables, or reads what it must not.
         WrongRevision: the schema is older or newer than the code.
+        LoginRefused: there is no such role or database, or the password is wrong.
         DatabaseUnavailable: Postgres cannot be reached.
     """
     engine = create_engine(settings)
@@ -68,6 +69,8 @@ async def assert_role(settings: DatabaseSettings, *, reads_content: bool) -> Non
                     raise WrongRevision
                 if (await connection.execute(_REVISION)).scalar() != head_revision():
                     raise WrongRevision
+    except LoginRefused as error:
+        raise login_refused(settings.dsn) from error
     finally:
         await engine.dispose()
 

@@ -15,8 +15,12 @@ import asyncpg
 import structlog
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
 
+from tenancy.database.engine import DRIVER_ERRORS, LoginRefused, login_refused, translated
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tenacity import RetryCallState
 
 log = structlog.get_logger(__name__)
 
@@ -29,19 +33,30 @@ _MOST_KEYS = 100
 """Keys per notification: 100 times 74 characters stay below Postgres' 8,000 bytes."""
 _SPACING_SECONDS = 0.004
 """After a notification, wait this long and send together what came meanwhile."""
-_RECONNECT = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
+_RECONNECT = (*DRIVER_ERRORS, OSError, TimeoutError)
+
+
+async def _connect_once(dsn: str) -> asyncpg.Connection:
+    return await asyncpg.connect(
+        dsn, timeout=10, server_settings={"application_name": "stoa signals"}
+    )
 
 
 async def _connect(dsn: str) -> asyncpg.Connection:
     """Connect, however long it takes the database to come back."""
     async for attempt in AsyncRetrying(
-        retry=retry_if_exception_type(_RECONNECT), wait=wait_random_exponential(0.1, max=3)
+        retry=retry_if_exception_type(_RECONNECT),
+        wait=wait_random_exponential(0.1, max=3),
+        before_sleep=_log_attempt,
     ):
         with attempt:
-            return await asyncpg.connect(
-                dsn, timeout=10, server_settings={"application_name": "stoa signals"}
-            )
+            return await _connect_once(dsn)
     raise AssertionError
+
+
+def _log_attempt(attempt: RetryCallState) -> None:
+    error = attempt.outcome.exception() if attempt.outcome is not None else None
+    log.warning("signals cannot connect", error=type(error).__name__)
 
 
 class Announcer:
@@ -116,8 +131,23 @@ class Listener:
         self._ready = asyncio.Event()
 
     async def start(self) -> None:
-        """Start listening; returns once the subscription stands."""
-        self._task = asyncio.create_task(self._listen_for_ever(), name=f"listen {self._channel}")
+        """Start listening; returns once the subscription stands.
+
+        Raises:
+            LoginRefused: there is no such role or database, or the password is wrong.
+            DatabaseUnavailable: Postgres cannot be reached. It is tried once, so that a wrong
+                address ends a start instead of holding it for ever.
+        """
+        try:
+            connection = await _connect_once(self._dsn)
+        except _RECONNECT as error:
+            domain_error = translated(error)
+            if isinstance(domain_error, LoginRefused):
+                domain_error = login_refused(self._dsn)
+            raise domain_error or error from error
+        self._task = asyncio.create_task(
+            self._listen_for_ever(connection), name=f"listen {self._channel}"
+        )
         await self._ready.wait()
 
     async def stop(self) -> None:
@@ -126,9 +156,8 @@ class Listener:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _listen_for_ever(self) -> None:
+    async def _listen_for_ever(self, connection: asyncpg.Connection) -> None:
         while True:
-            connection = await _connect(self._dsn)
             closed = asyncio.Event()
             try:
                 connection.add_termination_listener(_setting(closed))
@@ -143,6 +172,7 @@ class Listener:
                 log.warning("listener failed", channel=self._channel, error=type(error).__name__)
             finally:
                 connection.terminate()
+            connection = await _connect(self._dsn)
 
 
 def _setting(closed: asyncio.Event) -> Callable[[object], None]:
