@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from alembic.script.revision import ResolutionError
+from alembic.util import CommandError
 from sqlalchemy.engine import make_url
 
 from alembic import command
@@ -97,7 +99,7 @@ def migrate(owner_dsn: str, dsns: RoleDsns) -> str:
     """Migrate to the newest revision and return its name.
 
     Raises:
-        MigrationFailed: the owner DSN may not do what is needed.
+        MigrationFailed: the roles are not as they must be, or a newer version was here.
         sqlalchemy.exc.SQLAlchemyError: the database refused; nothing was changed.
     """
     roles = dsns.roles()
@@ -152,6 +154,7 @@ def _create_roles(connection: Connection, dsns: RoleDsns) -> None:
     They belong to the whole server, so another database's migration may be creating the same
     ones: no lock of one database would hold there, hence the exception handler in SQL.
     """
+    _assert_restricted(connection, dsns.roles())
     _create_role(connection, OWNER_ROLE, "NOLOGIN", None)
     for dsn in (dsns.service, dsns.dispatch, dsns.maintenance):
         url = make_url(dsn)
@@ -166,6 +169,22 @@ def _create_roles(connection: Connection, dsns: RoleDsns) -> None:
     for name in (roles.service, roles.dispatch, roles.maintenance):
         connection.execute(sa.text(f'GRANT USAGE ON SCHEMA public TO "{name}"'))
     connection.execute(sa.text(f"REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC"))
+
+
+def _assert_restricted(connection: Connection, roles: Roles) -> None:
+    """Give nothing to a role that may too much: the right ones would lose it, unnoticed."""
+    too_much = connection.execute(
+        sa.text(
+            "SELECT rolname FROM pg_roles WHERE rolname = ANY(:names)"
+            " AND (rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb) ORDER BY rolname"
+        ),
+        {"names": [roles.service, roles.dispatch, roles.maintenance]},
+    ).scalars()
+    if names := ", ".join(too_much):
+        raise MigrationFailed(
+            f"These roles may do too much for what their database URLs are for: {names}."
+            " Name roles of their own in them; those that are missing are created."
+        )
 
 
 def _create_role(connection: Connection, name: str, login: str, password: str | None) -> None:
@@ -188,7 +207,14 @@ def _create_role(connection: Connection, name: str, login: str, password: str | 
 def _apply(connection: Connection, roles: Roles) -> None:
     connection.execute(sa.text(f'SET ROLE "{OWNER_ROLE}"'))
     connection.execute(sa.text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
-    command.upgrade(alembic_config(connection), "head")
+    try:
+        command.upgrade(alembic_config(connection), "head")
+    except CommandError as error:
+        if isinstance(error.__cause__, ResolutionError):
+            raise MigrationFailed(
+                "A newer version has migrated this database. Run that one, or restore a backup."
+            ) from error
+        raise
     _run_script(connection, _DROP_FUNCTIONS)
     for file in sorted(FUNCTIONS.glob("*.sql")):
         _run_script(connection, file.read_text(encoding="utf-8"))

@@ -205,3 +205,25 @@ class TestAMigrationThatFails:
         dsns = template.role_dsns()
         with pytest.raises(MigrationFailed, match="role of their own"):
             migrate(template.dsn("owner"), RoleDsns(dsns.service, dsns.service, dsns.maintenance))
+
+    async def test_a_role_that_may_too_much_is_refused_and_nobody_loses_anything(
+        self, database: TestDatabase
+    ) -> None:
+        before = await snapshot(database)
+        dsns = database.role_dsns()
+        with pytest.raises(MigrationFailed, match="may do too much"):
+            migrate(
+                database.dsn("owner"),
+                RoleDsns(database.dsn("owner"), dsns.dispatch, dsns.maintenance),
+            )
+        assert await snapshot(database) == before
+
+    async def test_a_database_of_a_newer_version_is_left_alone(
+        self, database: TestDatabase, superuser: asyncpg.Connection
+    ) -> None:
+        await superuser.execute("UPDATE alembic_version SET version_num = '9999'")
+        before = await snapshot(database)
+        with pytest.raises(MigrationFailed, match="newer version"):
+            await database.migrate()
+        after = await snapshot(database)
+        assert {**after, "database": None} == {**before, "database": None}
