@@ -99,7 +99,7 @@ class TestStreaming:
         middle = [name for name in names(parts) if name.startswith("messages")]
         assert middle[0] == "messages/metadata"
         assert middle[-1] == "messages/complete"
-        assert set(middle[1:-1]) == {"messages/partial"}
+        assert set(middle[1:-1]) <= {"messages/partial"}  # none, if it came in one flush
         texts = [data[0]["content"] for data in of(parts, "messages/partial")]
         assert all(later.startswith(text) for text, later in pairwise(texts))
         (complete,) = of(parts, "messages/complete")

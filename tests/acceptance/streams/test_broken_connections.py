@@ -16,7 +16,9 @@ from tests.support.model_server import Script
 WORDS = 240
 MIDDLE = WORDS // 2
 DROPS = 20
-LONGEST_READ = 4_000
+LONGEST_READ = 1_500
+TOKENS_PER_SECOND = 100
+"""Slow enough for more flushes until the middle than the reader reads meanwhile."""
 
 
 async def read_a_little(
@@ -68,7 +70,9 @@ class TestAReaderThatLosesItsConnectionTwentyTimes:
         dying = deployment.http(f"wanderer {seed}", doomed)
         words = " ".join(f"word{number}" for number in range(WORDS))
         stalls = deployment.stalls
-        deployment.model.enqueue(Script(text=words, stall_at=MIDDLE))
+        deployment.model.enqueue(
+            Script(text=words, stall_at=MIDDLE, decode_tokens_per_second=TOKENS_PER_SECOND)
+        )
         location = await start_run(
             lasting,
             await new_thread(lasting),
