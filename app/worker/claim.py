@@ -1,4 +1,9 @@
-"""Takes runs from the queue while there is room, and executes each in its own task."""
+"""Takes runs from the queue while there is room, and executes each in its own task.
+
+A run that this worker holds and does not execute would stay so for as long as the worker lives. So
+what ends without being settled is given back, and so is, after a claim whose answer was lost,
+whatever that claim took.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +46,8 @@ class Claimer:
         self._concurrency = concurrency
         self._max_running_per_user = max_running_per_user
         self._wanted = asyncio.Event()
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], UUID] = {}
+        self._answer_lost = False
         self._task: asyncio.Task[None] | None = None
         self._listener = Listener(listen_dsn, RUN_QUEUED, lambda _: self._wanted.set())
 
@@ -74,6 +80,7 @@ class Claimer:
         if slots == 0:
             return []
         try:
+            await self._give_back_unknown()
             return await self._dispatch.claim_runs(
                 self._worker_id, slots, self._max_running_per_user
             )
@@ -83,26 +90,38 @@ class Claimer:
             log.warning("claiming failed", code=error.code)
         except Exception:
             log.exception("claiming broke")
+        self._answer_lost = True
         return []
+
+    async def _give_back_unknown(self) -> None:
+        if not self._answer_lost:
+            return
+        known = self._running.values()
+        if released := await self._dispatch.release_unknown_runs(self._worker_id, known):
+            log.warning("runs given back whose claim was not answered", runs=released)
+        self._answer_lost = False
 
     def _begin(self, run: ClaimedRun) -> None:
         task = asyncio.create_task(self._execute(run), name=f"execute {run.run_id}")
-        self._running.add(task)
+        self._running[task] = run.run_id
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
+        del self._running[task]
         self._wanted.set()
 
     async def _execute(self, run: ClaimedRun) -> None:
         try:
             await self._executor.execute(run)
+        except LeaseLost:  # or so it seems: giving back changes nothing if it is somebody else's
+            log.info("run lost", run_id=str(run.run_id), fence=run.fence)
         except StoaError as error:
             log.warning("run given back", run_id=str(run.run_id), code=error.code)
         except Exception:
             log.exception("run given back", run_id=str(run.run_id))
         else:
             return
+        await asyncio.sleep(POLL_SECONDS)  # or one bad moment would use up every attempt
         await self._give_back(run)
 
     async def _give_back(self, run: ClaimedRun) -> None:

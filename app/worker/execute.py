@@ -85,18 +85,16 @@ class RunExecutor:
         self._limits = limits
 
     async def execute(self, run: ClaimedRun) -> None:
-        """Execute a run and settle it, or stop without a trace if it is no longer ours.
+        """Execute a run and settle it.
 
         Raises:
+            LeaseLost: it is no longer ours, or it wrote where it may not; nothing was written.
             DatabaseUnavailable: Postgres stayed away. That is no fault of the run's: it is not
                 settled, and whoever claimed it gives it back.
         """
-        try:
-            loaded = await self._begin(run)
-            async with _Execution(self, run, loaded) as execution:
-                await execution.settle(await execution.outcome())
-        except LeaseLost:
-            log.info("run lost", run_id=str(run.run_id), fence=run.fence)
+        loaded = await self._begin(run)
+        async with _Execution(self, run, loaded) as execution:
+            await execution.settle(await execution.outcome())
 
     async def _begin(self, run: ClaimedRun) -> LoadedRun:
         """Take up the run; its ``metadata`` event is committed with it."""

@@ -13,6 +13,7 @@ from tenancy.database.calls import FunctionCalls
 from tenancy.principal import ClaimedRun, UserId
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from uuid import UUID
 
     from tenancy.database.engine import DatabaseSettings
@@ -22,6 +23,7 @@ _REGISTER = "SELECT dispatch.register_worker($1, $2, $3, $4)"
 _RENEW = "SELECT dispatch.renew_lease($1, $2)"
 _CLAIM = "SELECT user_id, run_id, fence FROM dispatch.claim_runs($1, $2, $3)"
 _RELEASE = "SELECT dispatch.release_run($1, $2, $3)"
+_RELEASE_UNKNOWN = "SELECT dispatch.release_unknown_runs($1, $2)"
 _RETIRE = "SELECT dispatch.retire_worker($1)"
 _REAP = "SELECT dispatch.reap_expired_leases()"
 
@@ -58,6 +60,11 @@ class DispatchDatabase:
         """Put one run back into the queue; False if it was this claim's no longer."""
         (row,) = await self._calls.fetch(_RELEASE, run.user_id, run.run_id, run.fence)
         return bool(row[0])
+
+    async def release_unknown_runs(self, worker_id: UUID, known: Iterable[UUID]) -> int:
+        """Put back what the worker holds without knowing, no attempt counted; say how many."""
+        (row,) = await self._calls.fetch(_RELEASE_UNKNOWN, worker_id, list(known))
+        return int(row[0])
 
     async def reap_expired_leases(self) -> int:
         """Put the runs of dead workers back into the queue; return how many."""

@@ -114,6 +114,22 @@ BEGIN
   RETURN FOUND;
 END $$;
 
+-- Gives back what a living worker holds and does not know of, since the answer to its claim was
+-- lost: all but p_known. Says how many.
+CREATE OR REPLACE FUNCTION dispatch.release_unknown_runs(p_worker uuid, p_known uuid[])
+RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+  released int;
+BEGIN
+  UPDATE public.runs r
+  SET state = 'pending', fence = r.fence + 1, attempt = r.attempt - 1, worker_id = NULL,
+      updated_at = clock_timestamp()
+  WHERE r.state = 'running' AND r.worker_id = p_worker AND r.run_id <> ALL (p_known);
+  GET DIAGNOSTICS released = ROW_COUNT;
+  RETURN released;
+END $$;
+
 -- A worker's orderly leave: what it still holds goes back to the queue at once, and the
 -- attempt is not counted, since nothing crashed.
 CREATE OR REPLACE FUNCTION dispatch.retire_worker(p_worker uuid) RETURNS int

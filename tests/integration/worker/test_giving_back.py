@@ -11,6 +11,7 @@ from app.worker import writer
 from tenancy.database import retry
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.engine import DatabaseUnavailable
+from tests.support.deployment import GRAPHS
 from tests.support.frames import new_thread, read_run, start_run
 from tests.support.postgres import PostgresServer
 from tests.support.service import running_service
@@ -70,3 +71,38 @@ async def test_a_worker_goes_on_claiming_after_an_error_that_nobody_foresaw(
         thread_id = await new_thread(client)
         frames = await read_run(client, await start_run(client, thread_id, "Hello"))
         assert frames[-1].data["status"] == "success"
+
+
+async def test_a_run_whose_claim_was_not_answered_is_executed_all_the_same(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = DispatchDatabase.claim_runs
+    lost: list[Any] = []
+
+    async def claim(*args: Any) -> Any:
+        claimed = await real(*args)
+        if claimed and not lost:
+            lost.extend(claimed)
+            raise DatabaseUnavailable
+        return claimed
+
+    monkeypatch.setattr(DispatchDatabase, "claim_runs", claim)
+    async with running_service(postgres) as service:
+        client = service.client("ada")
+        location = await start_run(client, await new_thread(client), "Hello")
+        frames = await read_run(client, location)
+        assert frames[-1].data["status"] == "success"
+        run = (await client.get(location)).json()
+        assert (run["run_id"], run["attempt"]) == (str(lost[0].run_id), 1)
+
+
+async def test_a_run_that_writes_to_another_thread_comes_to_an_end(
+    postgres: PostgresServer,
+) -> None:
+    async with running_service(postgres, graphs=GRAPHS) as service:
+        client = service.client("ada")
+        own, other = await new_thread(client), await new_thread(client)
+        there = {"thread_id": other}
+        location = await start_run(client, own, assistant="trespassing", graph_input=there)
+        frames = await read_run(client, location)
+        assert frames[-1].data["status"] == "error"
