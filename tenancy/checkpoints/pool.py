@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ class CheckpointPool:
             min_size=1,
             max_size=settings.pool_size,
             timeout=settings.acquire_timeout,
+            check=_assert_quiet,
             open=False,
             kwargs={
                 "autocommit": True,
@@ -89,6 +91,18 @@ class CheckpointPool:
                     await cursor.execute(_HOLD_FENCE, (fence.run_id, fence.number))
         except (psycopg.Error, PoolTimeout) as error:
             raise translated(error) or error from error
+
+
+async def _assert_quiet(connection: psycopg.AsyncConnection[DictRow]) -> None:
+    """Give out no connection that the server has ended, without asking it.
+
+    Nothing is to be read from an idle one; a restart of the server leaves its goodbye in all.
+    Otherwise each would fail somebody once: a run taken up again would use up its attempts.
+    """
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    if poll.poll(0):
+        raise psycopg.OperationalError("the server has ended this connection")
 
 
 def _options(settings: DatabaseSettings) -> str:

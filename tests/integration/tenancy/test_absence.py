@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
+from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.engine import DatabaseUnavailable, LoginRefused, translated
 from tenancy.database.roles import assert_role
@@ -98,3 +99,25 @@ async def test_connections_that_were_ended_are_unavailability_and_then_replaced(
             await use()
         except DatabaseUnavailable:
             await use()
+
+
+async def test_a_checkpoint_connection_that_was_ended_is_not_given_out(
+    database: TestDatabase, superuser: asyncpg.Connection, alice: Principal
+) -> None:
+    pool = CheckpointPool(database.settings("service"))
+    await pool.open()
+
+    async def read() -> None:
+        async with pool.transaction(alice.user_id) as cursor:
+            await cursor.execute("SELECT 1")
+
+    try:
+        await asyncio.gather(*(read() for _ in range(4)))
+        await superuser.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        for _ in range(8):
+            await read()
+    finally:
+        await pool.close()
