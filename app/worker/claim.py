@@ -72,7 +72,9 @@ class Claimer:
             slots = self._concurrency - len(self._running)
             claimed = await self._claim(slots)
             for run in claimed:
-                self._begin(run)
+                # After a crash of Postgres a run may be claimed anew under the same fence.
+                if run.run_id not in self._running.values():
+                    self._begin(run)
             if len(claimed) < slots or slots == 0:
                 await self._wait()
 

@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 FIRST_CLAIM = 1
 """The fence of a run's first claim; each claim and each release raises it."""
 
-_BEGIN_ATTEMPT = "SELECT * FROM tenant.begin_attempt($1, $2, $3)"
+_BEGIN_ATTEMPT = "SELECT * FROM tenant.begin_attempt($1, $2, $3, $4)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,14 @@ class RunExecutor:
 
     def __init__(
         self,
+        worker_id: UUID,
         database: TenantDatabase,
         pool: CheckpointPool,
         graphs: GraphCatalogue,
         announcer: Announcer,
         limits: ExecutionLimits,
     ) -> None:
+        self._worker_id = worker_id
         self._database = database
         self._pool = pool
         self._graphs = graphs
@@ -98,7 +100,8 @@ class RunExecutor:
 
     async def _begin(self, run: ClaimedRun) -> LoadedRun:
         """Take up the run; its ``metadata`` event is committed with it."""
-        (row,) = await self._database.call(run, _BEGIN_ATTEMPT, run.run_id, run.fence)
+        claim = (run.run_id, run.fence, self._worker_id)
+        (row,) = await self._database.call(run, _BEGIN_ATTEMPT, *claim)
         self._announcer.run_changed(run_key(run.user_id, run.run_id))
         return LoadedRun(
             thread_id=row["run_thread_id"],

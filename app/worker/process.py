@@ -90,7 +90,7 @@ async def run_worker(settings: Settings, ready: Callable[[], None] | None = None
             ),
         )
         stack.push_async_callback(_retire, queue, worker_id, announcer)
-        executor = RunExecutor(database, pool, graphs, announcer, _limits(settings))
+        executor = RunExecutor(worker_id, database, pool, graphs, announcer, _limits(settings))
         await _run(stack, Reaper(queue, announcer, settings.reap_seconds))
         await _run(
             stack,

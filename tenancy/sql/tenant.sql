@@ -116,8 +116,12 @@ END $$;
 
 -- Begins an attempt: what a claimed run needs to be executed, the thread's newest checkpoint
 -- (which LangGraph asks for first), and the run's first event, all in one round trip.
-CREATE OR REPLACE FUNCTION tenant.begin_attempt(p_user uuid, p_run uuid, p_fence bigint)
-RETURNS TABLE (
+-- A claim is not on disk before this is: after a crash in between, another worker's claim has the
+-- same fence, so here, and only here, the worker counts too.
+DROP FUNCTION IF EXISTS tenant.begin_attempt(uuid, uuid, bigint);
+CREATE OR REPLACE FUNCTION tenant.begin_attempt(
+  p_user uuid, p_run uuid, p_fence bigint, p_worker uuid
+) RETURNS TABLE (
   run_thread_id uuid, graph_id text, request jsonb, run_metadata jsonb, attempt int, next_seq int,
   thread_id text, checkpoint jsonb, checkpoint_ns text, checkpoint_id text,
   parent_checkpoint_id text, metadata jsonb, channel_values bytea[], pending_writes bytea[]
@@ -130,8 +134,11 @@ DECLARE
 BEGIN
   PERFORM tenant.begin_write(p_user);
   PERFORM tenant.hold_fence(p_run, p_fence);
-  SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt INTO STRICT run
-  FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run;
+  SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt INTO run
+  FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run AND r.worker_id = p_worker;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
+  END IF;
   SELECT coalesce(max(e.seq), 0) + 1 INTO seq
   FROM public.run_events e WHERE e.user_id = p_user AND e.run_id = p_run;
   INSERT INTO public.run_events (user_id, run_id, seq, event, data)

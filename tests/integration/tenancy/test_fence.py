@@ -14,7 +14,7 @@ from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost
 from tenancy.principal import ClaimedRun, Principal
-from tests.support.tenancy import claimed_run, expire_leases, make_thread
+from tests.support.tenancy import claimed_run, expire_leases, make_thread, make_worker
 
 
 @pytest.fixture
@@ -56,6 +56,27 @@ class TestAClaimOfBefore:
         async with checkpoints.transaction(run.user_id) as cursor:
             await cursor.execute("SELECT count(*) AS n FROM store")
             assert await cursor.fetchone() == {"n": 0}
+
+
+class TestAClaimThatACrashOfPostgresUndid:
+    async def test_begins_nothing_though_another_worker_has_the_same_fence(
+        self,
+        tenants: TenantDatabase,
+        dispatch: DispatchDatabase,
+        superuser: asyncpg.Connection,
+        run: ClaimedRun,
+    ) -> None:
+        begin = "SELECT * FROM tenant.begin_attempt($1, $2, $3, $4)"
+        first = await superuser.fetchval("SELECT worker_id FROM runs")
+        await superuser.execute(
+            "UPDATE runs SET state = 'pending', fence = 0, attempt = 0, worker_id = NULL"
+        )
+        second = await make_worker(dispatch)
+        assert await dispatch.claim_runs(second, 1, 10) == [run]
+        with pytest.raises(LeaseLost):
+            await tenants.call(run, begin, run.run_id, run.fence, first)
+        (row,) = await tenants.call(run, begin, run.run_id, run.fence, second)
+        assert row["next_seq"] == 2
 
 
 class TestALeaseThatRanOut:
