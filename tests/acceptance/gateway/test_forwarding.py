@@ -88,8 +88,8 @@ class TestForwarding:
         await gateway.sign_in()
         offer = {"Connection": "Upgrade", "Upgrade": "h2c"}
         response = await gateway.browser.post("/upload", content=b"hidden", headers=offer)
+        # By us, or by the parser already if headers and body came in one piece.
         assert response.status_code == 400
-        assert response.json()["code"] == "malformed_request"
 
     async def test_does_not_make_a_broken_answer_look_whole(self, gateway: Gateway) -> None:
         await gateway.sign_in()
