@@ -102,6 +102,7 @@ async def _assert_quiet(connection: psycopg.AsyncConnection[DictRow]) -> None:
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     if poll.poll(0):
+        await connection.close()  # or it would be put back and tried for ever
         raise psycopg.OperationalError("the server has ended this connection")
 
 
