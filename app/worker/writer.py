@@ -85,17 +85,20 @@ class EventWriter:
             DatabaseUnavailable: Postgres stayed away longer than it is worth waiting.
         """
         await self.stop()
-        await while_database_is_away(
-            settle_run,
-            self._database,
-            self._run,
-            state,
-            self._next_seq,
-            [*self._storing, *self._buffer.take()],
-            error_code=failure.code if failure else None,
-            error_message=failure.message if failure else None,
-        )
-        self._announce()
+        try:
+            await while_database_is_away(
+                settle_run,
+                self._database,
+                self._run,
+                state,
+                self._next_seq,
+                [*self._storing, *self._buffer.take()],
+                error_code=failure.code if failure else None,
+                error_message=failure.message if failure else None,
+            )
+        finally:
+            # Also where it fails: the commit may have come about and only its answer been lost.
+            self._announce()
 
     async def stop(self) -> None:
         """End the flushing task; a flush under way is finished first."""

@@ -58,6 +58,9 @@ BEGIN
       SELECT r.user_id, r.run_id, r.created_at
       FROM public.runs r
       WHERE r.state = 'pending' AND r.user_id = w.user_id
+        AND EXISTS (
+          SELECT 1 FROM public.users u WHERE u.user_id = r.user_id AND u.state = 'active'
+        )
         AND NOT EXISTS (
           SELECT 1 FROM public.runs o
           WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id

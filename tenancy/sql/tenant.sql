@@ -235,7 +235,8 @@ BEGIN
   END IF;
   PERFORM set_config('app.user_id', found_user::text, true);
   UPDATE public.users SET name = p_name, email = p_email
-  WHERE user_id = found_user AND (name, email) IS DISTINCT FROM (p_name, p_email);
+  WHERE user_id = found_user AND state = 'active'
+    AND (name, email) IS DISTINCT FROM (p_name, p_email);
   RETURN found_user;
 END $$;
 

@@ -23,6 +23,7 @@ from tests.support.tenancy import (
     make_thread,
     make_worker,
     queue_run,
+    set_user_state,
     sign_in,
 )
 
@@ -87,6 +88,20 @@ class TestAClaim:
         assert run.run_id == first.run_id
         await settle_run(tenants, run, RunState.SUCCESS, 1, [])
         assert [r.run_id for r in await dispatch.claim_runs(worker, 10, NO_CAP)] == [second.run_id]
+
+    async def test_passes_over_whoever_may_not_be_served(
+        self,
+        tenants: TenantDatabase,
+        dispatch: DispatchDatabase,
+        alice: Principal,
+        superuser: asyncpg.Connection,
+    ) -> None:
+        waiting = await queue_run(tenants, alice, await make_thread(tenants, alice))
+        await set_user_state(superuser, alice.user_id, "suspended")
+        worker = await make_worker(dispatch)
+        assert await dispatch.claim_runs(worker, 10, NO_CAP) == []
+        await set_user_state(superuser, alice.user_id, "active")
+        assert [r.run_id for r in await dispatch.claim_runs(worker, 10, NO_CAP)] == [waiting.run_id]
 
     async def test_takes_no_more_than_there_is_room_for(
         self, tenants: TenantDatabase, dispatch: DispatchDatabase, alice: Principal
