@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
     from app.settings import Settings
 
 _COLLECT_AFTER = 10_000
 """Objects allocated between two looks for garbage: what runs make lives briefly and in plenty."""
+
+_THREAD_SECONDS = 5.0
+"""How long threads may go on once a process has done its work."""
 
 
 def run(settings: Settings, serve: Callable[[Settings], Coroutine[None, None, None]]) -> None:
@@ -26,3 +32,27 @@ def run(settings: Settings, serve: Callable[[Settings], Coroutine[None, None, No
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER, 20, 50)
     uvloop.run(serve(settings))
+
+
+@contextmanager
+def ended_by_force() -> Iterator[None]:
+    """End the process a little after the block, even if a thread of somebody's graph never does.
+
+    Python waits for threads for ever, and a supervisor would wait for Python: a worker that lost
+    its lease would not be replaced.
+    """
+    status = 1
+    try:
+        yield
+        status = 0
+    finally:
+        timer = threading.Timer(_THREAD_SECONDS, _end_now, (status,))
+        timer.daemon = True
+        timer.start()
+
+
+def _end_now(status: int) -> None:
+    import structlog
+
+    structlog.get_logger(__name__).warning("ended with a thread still running", status=status)
+    os._exit(status)

@@ -7,11 +7,16 @@ from app.cli.turn import Turn, TurnSocket
 
 def command(turn_socket: TurnSocket = None) -> None:
     """Execute runs. Any number may run beside each other."""
-    from app.cli.process import run
-    from app.settings import load_settings
+    from app.cli.process import ended_by_force, run
+    from app.settings import Settings, load_settings
     from app.worker.process import run_worker
 
     turn = Turn(turn_socket)
     settings = load_settings()
     turn.wait()
-    run(settings, lambda loaded: run_worker(loaded, turn.ready))
+
+    async def serve(loaded: Settings) -> None:
+        with ended_by_force():
+            await run_worker(loaded, turn.ready)
+
+    run(settings, serve)

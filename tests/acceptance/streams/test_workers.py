@@ -112,6 +112,20 @@ class TestAWorkerThatIsToldToGo:
         assert frames[-1].data["status"] == "success"
         assert await other.terminate() == 0
 
+    async def test_it_ends_though_a_thread_of_a_graph_never_does(
+        self, deployment: Deployment, web: StoaProcess
+    ) -> None:
+        client = deployment.http("stuck", web)
+        thread_id = await new_thread(client)
+        worker = await deployment.start_worker(STOA_RUN_SECONDS="1")
+        body = {"assistant_id": "stuck", "input": {"numbers": [1]}}
+        run = (await client.post(f"/threads/{thread_id}/runs", json=body)).json()
+        frames = await read_run(client, f"/threads/{thread_id}/runs/{run['run_id']}")
+        assert frames[-1].data["status"] == "timeout"
+        async with asyncio.timeout(15):
+            assert await worker.terminate() == 0
+        assert "ended with a thread still running" in worker.output
+
     async def test_a_run_from_a_checkpoint_begins_no_second_branch_there(
         self, deployment: Deployment, web: StoaProcess
     ) -> None:
