@@ -13,7 +13,9 @@ holds the one table from these classes to statuses.
     │   ├── AssistantNotFound
     │   └── CheckpointNotFound
     ├── Conflict
-    │   └── ThreadAlreadyExists
+    │   ├── ThreadAlreadyExists
+    │   ├── ThreadBusy
+    │   └── IdempotencyConflict
     ├── UserUnavailable           the user is suspended, being erased, or gone
     ├── LeaseLost                 the run belongs to another worker now
     ├── InvalidInput              understood, but cannot be accepted
@@ -109,6 +111,20 @@ class ThreadAlreadyExists(Conflict):
 
     code = "thread_exists"
     message = "This thread exists already."
+
+
+class ThreadBusy(Conflict):
+    """A run holds the thread, or it has changed since it was looked at."""
+
+    code = "thread_busy"
+    message = "This thread is busy. Wait until its run has ended, or cancel it."
+
+
+class IdempotencyConflict(Conflict):
+    """An Idempotency-Key came again with another request."""
+
+    code = "idempotency_conflict"
+    message = "This Idempotency-Key was used with another request."
 
 
 class UserUnavailable(StoaError):

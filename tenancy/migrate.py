@@ -20,6 +20,7 @@ from sqlalchemy.engine import make_url
 from alembic import command
 from tenancy.errors import StoaError
 from tenancy.rls import OWNER_ROLE, Roles, security_statements
+from tenancy.run_states import transition_statement
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL, Connection
@@ -216,6 +217,7 @@ def _apply(connection: Connection, roles: Roles) -> None:
             ) from error
         raise
     _run_script(connection, _DROP_FUNCTIONS)
+    _run_script(connection, transition_statement())
     for file in sorted(FUNCTIONS.glob("*.sql")):
         _run_script(connection, file.read_text(encoding="utf-8"))
     _run_script(connection, ";\n".join(security_statements(roles)))

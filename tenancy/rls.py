@@ -79,30 +79,53 @@ RULES: Mapping[str, TableRules] = {
         maintenance=_counts("created_at"),
     ),
     "threads": TableRules(
-        service=_own("title", "metadata", "updated_at"),
-        maintenance=_counts("thread_id", "created_at", "updated_at"),
+        service=_own("title", "metadata", "updated_at", "deleted_at"),
+        maintenance=_counts("thread_id", "created_at", "updated_at", "deleted_at"),
     ),
     "runs": TableRules(
-        service=_own("state", "error_code", "error_message", "worker_id", "ended_at", "updated_at"),
+        service=_own(
+            *("state", "fence", "error_code", "error_message", "worker_id", "ended_at"),
+            *("updated_at", "cancel_requested_at", "cancel_action", "pruned_through", "pruned_at"),
+        ),
         dispatch=Access(
             {
                 "SELECT": (
-                    *("user_id", "run_id", "thread_id", "state", "fence", "attempt", "worker_id"),
+                    *("user_id", "run_id", "thread_id", "state", "fence", "attempt"),
+                    *("attempts_spent", "active_seconds", "worker_id", "cancel_requested_at"),
                     *("created_at", "updated_at", "claimed_at"),
                 ),
-                "UPDATE": ("state", "fence", "attempt", "worker_id", "claimed_at", "updated_at"),
+                "UPDATE": (
+                    *("state", "fence", "attempt", "attempts_spent", "worker_id"),
+                    *("claimed_at", "updated_at"),
+                ),
             },
             EVERY_ROW,
         ),
-        maintenance=_counts("run_id", "thread_id", "state", "created_at", "ended_at"),
+        maintenance=_counts(
+            *("run_id", "thread_id", "graph_id", "state", "fence", "attempt", "attempts_spent"),
+            *("active_seconds", "worker_id", "multitask_strategy", "cancel_requested_at"),
+            *("cancel_action", "error_code", "pruned_through", "pruned_at"),
+            *("created_at", "updated_at", "claimed_at", "ended_at"),
+        ),
+    ),
+    "run_attempts": TableRules(
+        service=_own("ended_at", "ended_by"),
+        dispatch=Access(
+            {"SELECT": ALL, "INSERT": ALL, "UPDATE": ("ended_at", "ended_by")}, EVERY_ROW
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
     ),
     "run_events": TableRules(
         service=_own(),
-        maintenance=_counts("run_id", "seq", "created_at"),
+        maintenance=_counts("run_id", "seq", "event", "size", "checkpoint_id", "created_at"),
+    ),
+    "idempotency_keys": TableRules(
+        service=_own("fingerprint", "resource_id", "created_at"),
+        maintenance=_counts("created_at"),
     ),
     "checkpoints": TableRules(
         service=_own("checkpoint", "metadata"),
-        maintenance=_counts("thread_id", "checkpoint_ns", "checkpoint_id"),
+        maintenance=_counts("thread_id", "checkpoint_ns", "checkpoint_id", "run_id"),
     ),
     "checkpoint_blobs": TableRules(
         service=_own(),
@@ -119,7 +142,8 @@ RULES: Mapping[str, TableRules] = {
     "workers": TableRules(
         service=Access({"SELECT": ("worker_id", "lease_until")}, EVERY_ROW),
         dispatch=Access(
-            {"SELECT": ALL, "INSERT": ALL, "UPDATE": ("lease_until",), "DELETE": ALL}, EVERY_ROW
+            {"SELECT": ALL, "INSERT": ALL, "UPDATE": ("lease_until", "draining"), "DELETE": ALL},
+            EVERY_ROW,
         ),
         maintenance=Access({"SELECT": ALL}, EVERY_ROW),
         personal=False,

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Enum,
+    Float,
     Integer,
     LargeBinary,
     MetaData,
@@ -18,14 +19,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
+from tenancy.run_states import RunState
+
 metadata = MetaData()
 
 USER_STATES = ("active", "suspended", "erasing")
-RUN_STATES = ("pending", "running", "waiting", "success", "error", "timeout", "cancelled")
-TERMINAL_STATES = ("success", "error", "timeout", "cancelled")
 
 user_state = Enum(*USER_STATES, name="user_state", create_type=False)
-run_state = Enum(*RUN_STATES, name="run_state", create_type=False)
+run_state = Enum(*(state.value for state in RunState), name="run_state", create_type=False)
 
 
 def _at(name: str) -> Column[object]:
@@ -59,6 +60,7 @@ threads = Table(
     Column("metadata", JSONB),
     _at("created_at"),
     _at("updated_at"),
+    _at("deleted_at"),
 )
 
 runs = Table(
@@ -72,16 +74,46 @@ runs = Table(
     Column("state", run_state),
     Column("fence", BigInteger),
     Column("attempt", Integer),
+    Column("attempts_spent", Integer),
+    Column("active_seconds", Float),
     Column("worker_id", UUID),
     Column("multitask_strategy", Text),
     Column("metadata", JSONB),
     Column("request", JSONB),
     Column("error_code", Text),
     Column("error_message", Text),
+    Column("cancel_action", Text),
+    Column("pruned_through", Integer),
+    _at("pruned_at"),
+    _at("cancel_requested_at"),
     _at("created_at"),
     _at("updated_at"),
     _at("claimed_at"),
     _at("ended_at"),
+)
+
+run_attempts = Table(
+    "run_attempts",
+    metadata,
+    Column("user_id", UUID, primary_key=True),
+    Column("run_id", UUID, primary_key=True),
+    Column("fence", BigInteger, primary_key=True),
+    Column("attempt", Integer),
+    Column("worker_id", UUID),
+    _at("claimed_at"),
+    _at("ended_at"),
+    Column("ended_by", Text),
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("user_id", UUID, primary_key=True),
+    Column("route", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("fingerprint", LargeBinary),
+    Column("resource_id", UUID),
+    _at("created_at"),
 )
 
 run_events = Table(
@@ -92,5 +124,8 @@ run_events = Table(
     Column("seq", Integer, primary_key=True),
     Column("event", Text),
     Column("data", LargeBinary),
+    Column("size", Integer),
+    Column("checkpoint_ns", Text),
+    Column("checkpoint_id", Text),
     _at("created_at"),
 )

@@ -33,7 +33,7 @@ async def accept_run(
     metadata = run_metadata(body)
     if request.checkpoint_id is not None:
         await services.history.state(principal, thread_id, request.checkpoint_id)
-    run = await create_run(
+    accepted = await create_run(
         services.database,
         principal,
         thread_id=thread_id,
@@ -45,4 +45,4 @@ async def accept_run(
         if_not_exists=body.if_not_exists or "reject",
     )
     services.announcer.run_queued()
-    return run
+    return accepted.run

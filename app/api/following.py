@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from app.api import sse
 from app.api.live import LiveResponse
-from app.runs.states import RunState
 from app.runs.tail import RunEnd
 from app.runs.wire import to_json
 from tenancy.errors import NotFound
+from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection

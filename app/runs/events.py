@@ -6,12 +6,12 @@ The worker writes it through functions that carry the fence; readers read it ten
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from app.runs.states import RunState
+from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from uuid import UUID
 
     from tenancy.database.tenant import TenantDatabase
@@ -23,11 +23,20 @@ READ_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointRef:
+    """The checkpoint that has the values which an event leaves out."""
+
+    namespace: str
+    checkpoint_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One line of a run's stream: frozen when it was emitted, never changed since."""
 
     event: str
     data: bytes
+    state_of: CheckpointRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,7 @@ class StoredEvent:
     seq: int
     event: str
     data: bytes
+    state_of: CheckpointRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +58,25 @@ class LogPage:
 
     events: tuple[StoredEvent, ...]
     more: bool
+    pruned_through: int
     state: RunState
     error_code: str | None
     error_message: str | None
 
 
-_APPEND = "SELECT tenant.append_events($1, $2, $3, $4, $5, $6)"
-_SETTLE = "SELECT tenant.settle_run($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_APPEND = "SELECT tenant.append_events($1, $2, $3, $4, $5, $6, $7, $8)"
+_SETTLE = "SELECT tenant.settle_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 _READ = "SELECT * FROM tenant.read_log($1, $2, $3, $4, $5)"
 
 
-def _columns(events: Sequence[Event]) -> tuple[list[str], list[bytes]]:
-    return [event.event for event in events], [event.data for event in events]
+def _columns(events: Sequence[Event]) -> tuple[list[Any], ...]:
+    refs = [event.state_of for event in events]
+    return (
+        [event.event for event in events],
+        [event.data for event in events],
+        [ref.namespace if ref else None for ref in refs],
+        [ref.checkpoint_id if ref else None for ref in refs],
+    )
 
 
 async def append_events(
@@ -82,14 +99,25 @@ async def settle_run(
     *,
     error_code: str | None = None,
     error_message: str | None = None,
-) -> None:
+) -> RunState:
     """End a run: its last events and its outcome, in one transaction.
+
+    Returns the state that it is in now: ``cancelled``, whatever was asked, if a cancel of it was
+    accepted before.
 
     Raises:
         LeaseLost: the run is another worker's, or gone; nothing was written.
     """
     outcome = (state.value, error_code, error_message)
-    await database.call(run, _SETTLE, run.run_id, run.fence, *outcome, first_seq, *_columns(events))
+    claim = (run.run_id, run.fence)
+    (row,) = await database.call(run, _SETTLE, *claim, *outcome, first_seq, *_columns(events))
+    return RunState(row[0])
+
+
+def _reference(row: Mapping[str, Any]) -> CheckpointRef | None:
+    if row["checkpoint_id"] is None:
+        return None
+    return CheckpointRef(row["checkpoint_ns"], row["checkpoint_id"])
 
 
 async def read_log(
@@ -101,11 +129,12 @@ async def read_log(
         return None
     return LogPage(
         events=tuple(
-            StoredEvent(row["seq"], row["event"], row["data"])
+            StoredEvent(row["seq"], row["event"], row["data"], _reference(row))
             for row in rows
             if row["seq"] is not None
         ),
         more=rows[0]["more"],
+        pruned_through=rows[0]["pruned_through"],
         state=RunState(rows[0]["state"]),
         error_code=rows[0]["error_code"],
         error_message=rows[0]["error_message"],

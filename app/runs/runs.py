@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import sqlalchemy as sa
 
 from app.runs import threads as thread_rows
-from app.runs.states import RunState
 from tenancy.errors import RunNotFound, ThreadNotFound
+from tenancy.run_states import RunState
 from tenancy.tables import runs
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ StreamMode = Literal[
     "checkpoints",
     "debug",
 ]
+
+MultitaskStrategy = Literal["enqueue", "reject", "interrupt", "rollback"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,34 @@ class Run:
     request: RunRequest
     error_code: str | None
     error_message: str | None
+    cancel_requested_at: datetime | None
     created_at: datetime
     updated_at: datetime
 
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """What makes two requests one: the same key on the same route, with the same body."""
+
+    route: str
+    key: str
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedRun:
+    """A run that was accepted, and what that did to the others on its thread."""
+
+    run: Run
+    is_new: bool = True
+    """False when an idempotency key brought back one that was accepted before."""
+    stopping: tuple[UUID, ...] = ()
+    """Running ones that were told to stop; their workers are to be told."""
+    ended: tuple[UUID, ...] = ()
+    """Those that were cancelled on the spot; who follows them is to be told."""
+
+
+_NO_KEY = (None, None, None)
 
 _COLUMNS = (
     runs.c.run_id,
@@ -95,6 +122,7 @@ _COLUMNS = (
     runs.c.request,
     runs.c.error_code,
     runs.c.error_message,
+    runs.c.cancel_requested_at,
     runs.c.created_at,
     runs.c.updated_at,
 )
@@ -107,7 +135,7 @@ def _run(row: sa.Row[Any]) -> Run:
     return Run(**fields)
 
 
-_ACCEPT = "SELECT tenant.accept_run($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_ACCEPT = "SELECT * FROM tenant.accept_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 
 
 async def create_run(  # noqa: PLR0913 - what a run is made of
@@ -121,23 +149,35 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
     metadata: Mapping[str, Any] | None = None,
     title: str | None = None,
     if_not_exists: Literal["create", "reject"] = "reject",
-) -> Run:
+    multitask_strategy: MultitaskStrategy = "enqueue",
+    idempotency: IdempotencyKey | None = None,
+) -> AcceptedRun:
     """Put a run into its thread's queue. It is committed on return; the caller announces it.
 
     ``title`` becomes the thread's title if it has none. The thread is locked first, so runs
-    of one thread are ordered as they were accepted.
+    of one thread are ordered as they were accepted, and what ``multitask_strategy`` says about
+    the thread's other runs is decided for one at a time.
 
     Raises:
         ThreadNotFound: no such thread, and ``if_not_exists`` is ``reject``.
+        ThreadBusy: the strategy is ``reject`` and the thread has a run; or it is being deleted.
+        IdempotencyConflict: the key came with another request before.
+        RunNotFound: the run that the key stands for was deleted meanwhile.
     """
     run_id, create = uuid4(), if_not_exists == "create"
     kept = dict(metadata or {})
     what = (assistant_id, graph_id, request.as_json(), kept, title)
-    (row,) = await database.call(owner, _ACCEPT, thread_id, run_id, *what, create)
-    accepted_at = row[0]
-    if accepted_at is None:
+    key = (idempotency.route, idempotency.key, idempotency.fingerprint) if idempotency else _NO_KEY
+    rows = await database.call(
+        owner, _ACCEPT, thread_id, run_id, *what, create, multitask_strategy, *key
+    )
+    if not rows:
         raise ThreadNotFound
-    return Run(
+    (row,) = rows
+    if row["run_id"] != run_id:
+        async with database.reading(owner) as tx:
+            return AcceptedRun(await get_run(tx, thread_id, row["run_id"]), is_new=False)
+    run = Run(
         run_id=run_id,
         thread_id=thread_id,
         assistant_id=assistant_id,
@@ -145,13 +185,15 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
         state=RunState.PENDING,
         attempt=0,
         metadata=kept,
-        multitask_strategy="enqueue",
+        multitask_strategy=multitask_strategy,
         request=request,
         error_code=None,
         error_message=None,
-        created_at=accepted_at,
-        updated_at=accepted_at,
+        cancel_requested_at=None,
+        created_at=row["accepted_at"],
+        updated_at=row["accepted_at"],
     )
+    return AcceptedRun(run, stopping=tuple(row["stopping"]), ended=tuple(row["ended"]))
 
 
 async def get_run(tx: TenantRead, thread_id: UUID, run_id: UUID) -> Run:

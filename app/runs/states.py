@@ -1,20 +1,10 @@
-"""The states of a run and of a thread, and their names on LangGraph's wire."""
+"""What the states of runs and threads are called on LangGraph's wire."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
-
-class RunState(StrEnum):
-    """Where a run is in its life. Terminal states are absorbing."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    WAITING = "waiting"
-    SUCCESS = "success"
-    ERROR = "error"
-    TIMEOUT = "timeout"
-    CANCELLED = "cancelled"
+from tenancy.run_states import TERMINAL, RunState
 
 
 class ThreadStatus(StrEnum):
@@ -25,9 +15,6 @@ class ThreadStatus(StrEnum):
     INTERRUPTED = "interrupted"
     ERROR = "error"
 
-
-TERMINAL = frozenset({RunState.SUCCESS, RunState.ERROR, RunState.TIMEOUT, RunState.CANCELLED})
-"""A run in one of these never changes again."""
 
 SETTLED = TERMINAL | {RunState.WAITING}
 """A stream ends when its run is in one of these."""

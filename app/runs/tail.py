@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.runs.events import LogPage, StoredEvent, read_log
-from app.runs.states import SETTLED, RunState
+from app.runs.states import SETTLED
 from tenancy.database.signals import RUN_CHANGED, Listener
 from tenancy.errors import RunNotFound
+from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -49,7 +50,7 @@ class RunTail:
     def __init__(self, database: TenantDatabase, listen_dsn: str) -> None:
         self._database = database
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
-        self._listener = Listener(listen_dsn, RUN_CHANGED, self._wake)
+        self._listener = Listener(listen_dsn, {RUN_CHANGED: self._wake})
 
     async def start(self) -> None:
         """Open the LISTEN connection."""

@@ -49,7 +49,7 @@ class Claimer:
         self._running: dict[asyncio.Task[None], UUID] = {}
         self._answer_lost = False
         self._task: asyncio.Task[None] | None = None
-        self._listener = Listener(listen_dsn, RUN_QUEUED, lambda _: self._wanted.set())
+        self._listener = Listener(listen_dsn, {RUN_QUEUED: lambda _: self._wanted.set()})
 
     async def start(self) -> None:
         """Listen for queued runs and begin to claim."""
@@ -99,7 +99,7 @@ class Claimer:
         if not self._answer_lost:
             return
         known = self._running.values()
-        if released := await self._dispatch.release_unknown_runs(self._worker_id, known):
+        if released := await self._dispatch.release_runs_but(self._worker_id, known):
             log.warning("runs given back whose claim was not answered", runs=released)
         self._answer_lost = False
 
@@ -130,7 +130,7 @@ class Claimer:
         """Put back a run that could not be settled: nobody else may, while this worker lives."""
         while True:
             try:
-                await self._dispatch.release_run(run)
+                await self._dispatch.release_run(run, spend=True)
             except Exception as error:  # noqa: BLE001 - as long as it takes
                 log.warning(
                     "giving back failed", run_id=str(run.run_id), error=type(error).__name__

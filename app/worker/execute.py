@@ -10,7 +10,6 @@ import structlog
 
 from app.runs.events import Event
 from app.runs.runs import RunRequest
-from app.runs.states import RunState
 from app.runs.tail import run_key
 from app.runs.wire import to_json
 from app.worker.outcome import WORKER_LOST, Failure, RunTimedOut, failure_of
@@ -21,6 +20,7 @@ from tenancy.checkpoints.saver import TenantSaver
 from tenancy.checkpoints.store import TenantStore
 from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import LeaseLost
+from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -61,7 +61,7 @@ class LoadedRun:
     graph_id: str
     request: RunRequest
     metadata: dict[str, Any]
-    attempt: int
+    attempts_spent: int
     next_seq: int
     head: Mapping[str, Any]
     """The thread's newest checkpoint, read with the run; without an id where there is none."""
@@ -108,7 +108,7 @@ class RunExecutor:
             graph_id=row["graph_id"],
             request=RunRequest.from_json(row["request"]),
             metadata=row["run_metadata"],
-            attempt=row["attempt"],
+            attempts_spent=row["attempts_spent"],
             next_seq=row["next_seq"],
             head=row,
         )
@@ -153,7 +153,7 @@ class _Execution:
             LeaseLost: a write found that the run is another worker's.
             DatabaseUnavailable: Postgres stayed away longer than it is worth waiting.
         """
-        if self._loaded.attempt > self._limits.max_attempts:
+        if self._loaded.attempts_spent >= self._limits.max_attempts:
             return WORKER_LOST
         self._graph_task = asyncio.create_task(self._drive(), name=f"run {self._run.run_id}")
         try:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from langgraph.errors import GraphRecursionError
 
 from app.models.failures import describe_model_failure
-from app.runs.states import RunState
 from tenancy.errors import AssistantNotFound, StoaError
+from tenancy.run_states import RunState
 
 
 class RunTimedOut(Exception):

@@ -17,12 +17,12 @@ from tenancy.database.retry import while_database_is_away
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.runs.states import RunState
     from app.worker.outcome import Failure
     from app.worker.parts import Part
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import ClaimedRun
+    from tenancy.run_states import RunState
 
 FLUSH_SECONDS = 0.05
 SLOWEST_FLUSH_SECONDS = 0.2

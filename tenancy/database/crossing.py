@@ -7,6 +7,7 @@ goes through here can read a conversation. Only the worker's duties use it (a co
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tenancy.database.calls import FunctionCalls
@@ -22,10 +23,20 @@ if TYPE_CHECKING:
 _REGISTER = "SELECT dispatch.register_worker($1, $2, $3, $4)"
 _RENEW = "SELECT dispatch.renew_lease($1, $2)"
 _CLAIM = "SELECT user_id, run_id, fence FROM dispatch.claim_runs($1, $2, $3)"
-_RELEASE = "SELECT dispatch.release_run($1, $2, $3)"
-_RELEASE_UNKNOWN = "SELECT dispatch.release_unknown_runs($1, $2)"
+_HELD = "SELECT user_id, run_id, fence, cancel_requested FROM dispatch.held_runs($1)"
+_RELEASE = "SELECT dispatch.release_run($1, $2, $3, $4)"
+_RELEASE_BUT = "SELECT dispatch.release_runs_but($1, $2)"
+_DRAIN = "SELECT dispatch.drain_worker($1)"
 _RETIRE = "SELECT dispatch.retire_worker($1)"
 _REAP = "SELECT dispatch.reap_expired_leases()"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    """A run that a worker holds."""
+
+    run: ClaimedRun
+    cancel_requested: bool
 
 
 class DispatchDatabase:
@@ -56,14 +67,25 @@ class DispatchDatabase:
         rows = await self._calls.fetch(_CLAIM, worker_id, slots, max_running_per_user)
         return [ClaimedRun(UserId(user_id), run_id, fence) for user_id, run_id, fence in rows]
 
-    async def release_run(self, run: ClaimedRun) -> bool:
-        """Put one run back into the queue; False if it was this claim's no longer."""
-        (row,) = await self._calls.fetch(_RELEASE, run.user_id, run.run_id, run.fence)
+    async def held_runs(self, worker_id: UUID) -> list[HeldRun]:
+        """What a worker holds, and what was asked of it meanwhile."""
+        rows = await self._calls.fetch(_HELD, worker_id)
+        return [
+            HeldRun(ClaimedRun(UserId(user_id), run_id, fence), cancel_requested)
+            for user_id, run_id, fence, cancel_requested in rows
+        ]
+
+    async def release_run(self, run: ClaimedRun, *, spend: bool) -> bool:
+        """Put one run back into the queue; False if it was this claim's no longer.
+
+        ``spend``: it counts as an attempt that was lost, as a crash would.
+        """
+        (row,) = await self._calls.fetch(_RELEASE, run.user_id, run.run_id, run.fence, spend)
         return bool(row[0])
 
-    async def release_unknown_runs(self, worker_id: UUID, known: Iterable[UUID]) -> int:
-        """Put back what the worker holds without knowing, no attempt counted; say how many."""
-        (row,) = await self._calls.fetch(_RELEASE_UNKNOWN, worker_id, list(known))
+    async def release_runs_but(self, worker_id: UUID, known: Iterable[UUID]) -> int:
+        """Put back what the worker holds without knowing, no attempt spent; say how many."""
+        (row,) = await self._calls.fetch(_RELEASE_BUT, worker_id, list(known))
         return int(row[0])
 
     async def reap_expired_leases(self) -> int:
@@ -71,8 +93,12 @@ class DispatchDatabase:
         (row,) = await self._calls.fetch(_REAP)
         return int(row[0])
 
+    async def drain_worker(self, worker_id: UUID) -> None:
+        """Claim nothing more for this worker."""
+        await self._calls.fetch(_DRAIN, worker_id)
+
     async def retire_worker(self, worker_id: UUID) -> int:
-        """Leave in order: give back what is held, without counting an attempt; say how many."""
+        """Leave in order: give back what is held, no attempt spent; say how many."""
         (row,) = await self._calls.fetch(_RETIRE, worker_id)
         return int(row[0])
 

@@ -13,7 +13,15 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from tenancy.errors import LeaseLost, ServiceUnavailable, UserUnavailable
+from tenancy.errors import (
+    IdempotencyConflict,
+    LeaseLost,
+    ServiceUnavailable,
+    StoaError,
+    ThreadBusy,
+    ThreadNotFound,
+    UserUnavailable,
+)
 from tenancy.migrate import driver_url
 
 if TYPE_CHECKING:
@@ -24,6 +32,14 @@ if TYPE_CHECKING:
 SQLSTATE_LEASE_LOST = "ST001"
 SQLSTATE_NO_TENANT = "ST002"
 SQLSTATE_USER_UNAVAILABLE = "ST003"
+_REFUSALS: dict[str, type[StoaError]] = {
+    SQLSTATE_LEASE_LOST: LeaseLost,
+    SQLSTATE_USER_UNAVAILABLE: UserUnavailable,
+    "ST004": ThreadBusy,
+    "ST005": IdempotencyConflict,
+    "ST006": ThreadNotFound,
+}
+"""What functions of ours raise on purpose. ST007, an impossible transition, is a fault of ours."""
 _AWAY = ("08", "53", "57", "58")
 """SQLSTATE classes: connection exceptions, insufficient resources (connections, disk),
 operator intervention (shutdown, crash, a statement's timeout), errors of the system below."""
@@ -111,12 +127,10 @@ def server_settings(settings: DatabaseSettings) -> dict[str, str]:
 def translated(error: BaseException) -> Exception | None:
     """The domain's error for what a driver raised, or None if it is a fault of ours."""
     state = str(getattr(error, "sqlstate", None) or "")
-    if state == SQLSTATE_LEASE_LOST:
-        return LeaseLost()
+    if state in _REFUSALS:
+        return _REFUSALS[state]()
     if state == SQLSTATE_NO_TENANT:
         return NoTenant("no user is bound to this transaction")
-    if state == SQLSTATE_USER_UNAVAILABLE:
-        return UserUnavailable()
     if state.startswith(_LOGIN_REFUSED):
         return LoginRefused()
     if state.startswith(_AWAY) or isinstance(error, _UNREACHABLE):

@@ -18,7 +18,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponen
 from tenancy.database.engine import DRIVER_ERRORS, LoginRefused, login_refused, translated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tenacity import RetryCallState
 
@@ -28,6 +28,9 @@ RUN_QUEUED = "stoa_run_queued"
 """A run may be claimable. No payload: whoever has room asks the queue."""
 RUN_CHANGED = "stoa_run_changed"
 """Runs have new events or a new state. Payload: ``user/run`` keys, comma-separated."""
+
+RUN_STOPPED = "stoa_run_stopped"
+"""Runs were told to stop, or are gone. Payload as above: their worker looks at what it holds."""
 
 _MOST_KEYS = 100
 """Keys per notification: 100 times 74 characters stay below Postgres' 8,000 bytes."""
@@ -65,7 +68,7 @@ class Announcer:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._queued = False
-        self._changed: deque[str] = deque()
+        self._keys: dict[str, deque[str]] = {RUN_STOPPED: deque(), RUN_CHANGED: deque()}
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -76,9 +79,11 @@ class Announcer:
 
     def run_changed(self, key: str) -> None:
         """Say that something about the run ``user/run`` was committed."""
-        if key not in self._changed:
-            self._changed.append(key)
-        self._wanted.set()
+        self._say(RUN_CHANGED, key)
+
+    def run_stopped(self, key: str) -> None:
+        """Say that the run ``user/run`` was told to stop, or deleted."""
+        self._say(RUN_STOPPED, key)
 
     async def start(self) -> None:
         """Start the sending task."""
@@ -111,22 +116,27 @@ class Announcer:
         if self._queued:
             self._queued = False
             await connection.execute("SELECT pg_notify($1, '')", RUN_QUEUED)
-        while self._changed:
-            keys = [self._changed.popleft() for _ in range(min(_MOST_KEYS, len(self._changed)))]
-            await connection.execute("SELECT pg_notify($1, $2)", RUN_CHANGED, ",".join(keys))
+        for channel, waiting in self._keys.items():
+            while waiting:
+                keys = [waiting.popleft() for _ in range(min(_MOST_KEYS, len(waiting)))]
+                await connection.execute("SELECT pg_notify($1, $2)", channel, ",".join(keys))
+
+    def _say(self, channel: str, key: str) -> None:
+        if key not in self._keys[channel]:
+            self._keys[channel].append(key)
+        self._wanted.set()
 
 
 class Listener:
     """Holds one LISTEN connection and reconnects when it breaks.
 
-    ``heard(payload)`` is called for each notification, and ``heard(None)`` after every
-    (re)connect: anything may have been missed, so everyone should look.
+    Each channel has its own ``heard(payload)``, called for each notification, and as
+    ``heard(None)`` after every (re)connect: anything may have been missed, so everyone should look.
     """
 
-    def __init__(self, dsn: str, channel: str, heard: Callable[[str | None], None]) -> None:
+    def __init__(self, dsn: str, channels: Mapping[str, Callable[[str | None], None]]) -> None:
         self._dsn = dsn
-        self._channel = channel
-        self._heard = heard
+        self._channels = channels
         self._task: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
 
@@ -145,9 +155,7 @@ class Listener:
             if isinstance(domain_error, LoginRefused):
                 domain_error = login_refused(self._dsn)
             raise domain_error or error from error
-        self._task = asyncio.create_task(
-            self._listen_for_ever(connection), name=f"listen {self._channel}"
-        )
+        self._task = asyncio.create_task(self._listen_for_ever(connection), name="listener")
         await self._ready.wait()
 
     async def stop(self) -> None:
@@ -161,18 +169,21 @@ class Listener:
             closed = asyncio.Event()
             try:
                 connection.add_termination_listener(_setting(closed))
-                await connection.add_listener(
-                    self._channel, lambda *said: self._heard(str(said[3]))
-                )
+                for channel in self._channels:
+                    await connection.add_listener(channel, self._hear)
                 self._ready.set()
-                self._heard(None)
+                for heard in self._channels.values():
+                    heard(None)
                 await closed.wait()
-                log.warning("listener lost its connection", channel=self._channel)
+                log.warning("listener lost its connection", channels=list(self._channels))
             except _RECONNECT as error:
-                log.warning("listener failed", channel=self._channel, error=type(error).__name__)
+                log.warning("listener failed", error=type(error).__name__)
             finally:
                 connection.terminate()
             connection = await _connect(self._dsn)
+
+    def _hear(self, _connection: object, _pid: int, channel: str, payload: object) -> None:
+        self._channels[channel](str(payload))
 
 
 def _setting(closed: asyncio.Event) -> Callable[[object], None]:

@@ -37,7 +37,8 @@ BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0));
   IF NOT EXISTS (
     SELECT 1 FROM public.workers w
-    WHERE w.worker_id = p_worker AND w.lease_until > (SELECT clock_timestamp())
+    WHERE w.worker_id = p_worker AND NOT w.draining
+      AND w.lease_until > (SELECT clock_timestamp())
   ) THEN
     RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
   END IF;
@@ -78,6 +79,11 @@ BEGIN
   )
   SELECT h.user_id, h.run_id FROM heads h
   LOOP
+    -- Somebody may be cancelling it; no claim waits for one person's transaction.
+    PERFORM 1 FROM public.runs r
+    WHERE r.user_id = head.user_id AND r.run_id = head.run_id AND r.state = 'pending'
+    FOR NO KEY UPDATE SKIP LOCKED;
+    CONTINUE WHEN NOT FOUND;
     -- One by one: joined to the list, the planner reads the whole table.
     RETURN QUERY
     UPDATE public.runs r
@@ -88,17 +94,24 @@ BEGIN
   END LOOP;
 END $$;
 
--- Puts runs of dead workers back into the queue under a higher fence. Says how many.
+-- Puts runs of dead workers back into the queue under a higher fence; each has spent an attempt.
+-- Says how many. What somebody else has locked just now is left for the next round.
 CREATE OR REPLACE FUNCTION dispatch.reap_expired_leases() RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
   reaped int;
 BEGIN
+  WITH lost AS (
+    SELECT r.user_id, r.run_id
+    FROM public.runs r JOIN public.workers w ON w.worker_id = r.worker_id
+    WHERE r.state = 'running' AND w.lease_until <= (SELECT clock_timestamp())
+    ORDER BY r.user_id, r.run_id
+    FOR NO KEY UPDATE OF r SKIP LOCKED
+  )
   UPDATE public.runs r
-  SET state = 'pending', fence = r.fence + 1, worker_id = NULL, updated_at = clock_timestamp()
-  FROM public.workers w
-  WHERE r.state = 'running' AND w.worker_id = r.worker_id
-    AND w.lease_until <= (SELECT clock_timestamp());
+  SET state = 'pending', fence = r.fence + 1, attempts_spent = r.attempts_spent + 1,
+      worker_id = NULL, updated_at = clock_timestamp()
+  FROM lost WHERE r.user_id = lost.user_id AND r.run_id = lost.run_id;
   GET DIAGNOSTICS reaped = ROW_COUNT;
   DELETE FROM public.workers w
   WHERE w.lease_until <= (SELECT clock_timestamp())
@@ -106,45 +119,62 @@ BEGIN
   RETURN reaped;
 END $$;
 
--- Gives back one run that a living worker could not bring to its end. The attempt stays counted.
-CREATE OR REPLACE FUNCTION dispatch.release_run(p_user uuid, p_run uuid, p_fence bigint)
-RETURNS boolean
+-- What a worker holds: each run with its fence, and whether its cancel was asked for.
+CREATE OR REPLACE FUNCTION dispatch.held_runs(p_worker uuid)
+RETURNS TABLE (user_id uuid, run_id uuid, fence bigint, cancel_requested boolean)
+LANGUAGE sql STABLE AS $$
+  SELECT r.user_id, r.run_id, r.fence, r.cancel_requested_at IS NOT NULL
+  FROM public.runs r WHERE r.state = 'running' AND r.worker_id = p_worker;
+$$;
+
+-- Gives back one run that a living worker does not bring to its end. An attempt is spent only
+-- where that was no orderly leave.
+CREATE OR REPLACE FUNCTION dispatch.release_run(
+  p_user uuid, p_run uuid, p_fence bigint, p_spend boolean
+) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE public.runs r
-  SET state = 'pending', fence = r.fence + 1, worker_id = NULL, updated_at = clock_timestamp()
+  SET state = 'pending', fence = r.fence + 1,
+      attempts_spent = r.attempts_spent + p_spend::int,
+      worker_id = NULL, updated_at = clock_timestamp()
   WHERE r.user_id = p_user AND r.run_id = p_run AND r.fence = p_fence AND r.state = 'running';
   RETURN FOUND;
 END $$;
 
--- Gives back what a living worker holds and does not know of, since the answer to its claim was
--- lost: all but p_known. Says how many.
-CREATE OR REPLACE FUNCTION dispatch.release_unknown_runs(p_worker uuid, p_known uuid[])
+-- Gives back what a worker holds, all but p_known, without an attempt spent. Says how many.
+CREATE OR REPLACE FUNCTION dispatch.release_runs_but(p_worker uuid, p_known uuid[])
 RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
   released int;
 BEGIN
+  WITH held AS (
+    SELECT r.user_id, r.run_id FROM public.runs r
+    WHERE r.state = 'running' AND r.worker_id = p_worker AND r.run_id <> ALL (p_known)
+    ORDER BY r.user_id, r.run_id
+    FOR NO KEY UPDATE
+  )
   UPDATE public.runs r
-  SET state = 'pending', fence = r.fence + 1, attempt = r.attempt - 1, worker_id = NULL,
-      updated_at = clock_timestamp()
-  WHERE r.state = 'running' AND r.worker_id = p_worker AND r.run_id <> ALL (p_known);
+  SET state = 'pending', fence = r.fence + 1, worker_id = NULL, updated_at = clock_timestamp()
+  FROM held WHERE r.user_id = held.user_id AND r.run_id = held.run_id;
   GET DIAGNOSTICS released = ROW_COUNT;
   RETURN released;
 END $$;
 
--- A worker's orderly leave: what it still holds goes back to the queue at once, and the
--- attempt is not counted, since nothing crashed.
+-- A worker that is told to end claims nothing more, and says so.
+CREATE OR REPLACE FUNCTION dispatch.drain_worker(p_worker uuid) RETURNS void
+LANGUAGE sql AS $$
+  UPDATE public.workers SET draining = true WHERE worker_id = p_worker;
+$$;
+
+-- A worker's orderly leave: what it still holds goes back to the queue at once.
 CREATE OR REPLACE FUNCTION dispatch.retire_worker(p_worker uuid) RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
   released int;
 BEGIN
-  UPDATE public.runs r
-  SET state = 'pending', fence = r.fence + 1, attempt = r.attempt - 1, worker_id = NULL,
-      updated_at = clock_timestamp()
-  WHERE r.state = 'running' AND r.worker_id = p_worker;
-  GET DIAGNOSTICS released = ROW_COUNT;
+  released := dispatch.release_runs_but(p_worker, '{}');
   DELETE FROM public.workers WHERE worker_id = p_worker;
   RETURN released;
 END $$;

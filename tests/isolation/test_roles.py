@@ -17,8 +17,9 @@ CONTENT = {
     "users": ("name", "email"),
     "identities": ("identity",),
     "threads": ("title", "metadata"),
-    "runs": ("request", "metadata", "error_message", "assistant_id", "graph_id"),
-    "run_events": ("event", "data"),
+    "runs": ("request", "metadata", "error_message", "assistant_id"),
+    "run_events": ("data", "checkpoint_ns"),
+    "idempotency_keys": ("route", "key", "fingerprint"),
     "checkpoints": ("checkpoint", "metadata", "type", "parent_checkpoint_id"),
     "checkpoint_blobs": ("blob", "type"),
     "checkpoint_writes": ("blob", "channel", "type", "task_id", "task_path"),
@@ -79,7 +80,9 @@ class TestRolesThatSeeEverybody:
             "user_id", "state", "created_at", "updated_at", "claimed_at", "ended_at", "expires_at",
             "ttl_minutes", "thread_id", "run_id", "worker_id", "seq", "fence", "attempt", "idx",
             "error_code", "multitask_strategy", "checkpoint_ns", "checkpoint_id", "version",
-            "channel",
+            "channel", "attempts_spent", "active_seconds", "cancel_requested_at", "cancel_action",
+            "pruned_through", "pruned_at", "deleted_at", "ended_by", "event", "size",
+            "graph_id", "resource_id",
         }  # fmt: skip
         rows = await superuser.fetch(
             "SELECT table_name, column_name FROM information_schema.columns"

@@ -12,7 +12,6 @@ from app.agent.graphs import AGENT, GraphCatalogue
 from app.runs.events import Event, append_events, read_log, settle_run
 from app.runs.history import ThreadHistory
 from app.runs.runs import RunRequest, create_run, get_run, list_runs
-from app.runs.states import RunState
 from app.runs.tail import RunTail
 from app.runs.threads import (
     ThreadFilter,
@@ -30,6 +29,7 @@ from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import StoaError
 from tenancy.principal import ClaimedRun, Principal
+from tenancy.run_states import RunState
 from tests.support.tenancy import ASSISTANT, TestDatabase, claimed_run, make_thread
 
 

@@ -179,7 +179,7 @@ async def make_thread(
 
 async def queue_run(tenants: TenantDatabase, person: Principal, thread_id: UUID) -> Run:
     """A run that waits for a worker."""
-    return await create_run(
+    accepted = await create_run(
         tenants,
         person,
         thread_id=thread_id,
@@ -187,6 +187,7 @@ async def queue_run(tenants: TenantDatabase, person: Principal, thread_id: UUID)
         graph_id="agent",
         request=RunRequest(input={"messages": ["hello"]}),
     )
+    return accepted.run
 
 
 async def make_worker(dispatch: DispatchDatabase, lease_seconds: float = LEASE_SECONDS) -> UUID:

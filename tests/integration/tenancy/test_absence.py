@@ -50,7 +50,7 @@ def test_a_fault_of_ours_stays_one() -> None:
 
 async def listen(dsn: str) -> None:
     """Begin to listen, as every process does when it starts."""
-    await Listener(dsn, RUN_QUEUED, lambda _: None).start()
+    await Listener(dsn, {RUN_QUEUED: lambda _: None}).start()
 
 
 @pytest.mark.parametrize("parts", [{"username": "nobody-known"}, {"database": "none_such"}])

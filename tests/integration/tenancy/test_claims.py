@@ -11,11 +11,11 @@ import asyncpg
 import pytest
 
 from app.runs.events import Event, append_events, settle_run
-from app.runs.states import RunState
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost
 from tenancy.principal import ClaimedRun, Principal
+from tenancy.run_states import RunState
 from tests.support.tenancy import (
     TestDatabase,
     claimed_run,
@@ -31,9 +31,9 @@ NO_CAP = 1000
 
 
 async def row(superuser: asyncpg.Connection, run_id: UUID) -> tuple[str, int, int]:
-    """A run's state, fence and attempt."""
+    """A run's state, fence and the attempts that it has spent."""
     found = await superuser.fetchrow(
-        "SELECT state::text, fence, attempt FROM runs WHERE run_id = $1", run_id
+        "SELECT state::text, fence, attempts_spent FROM runs WHERE run_id = $1", run_id
     )
     return tuple(found)
 
@@ -59,13 +59,13 @@ class TestAClaim:
     ) -> None:
         run = await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
         assert run.fence == 1
-        assert await row(superuser, run.run_id) == ("running", 1, 1)
+        assert await row(superuser, run.run_id) == ("running", 1, 0)
         await expire_leases(superuser)
         assert await dispatch.reap_expired_leases() == 1
         assert await row(superuser, run.run_id) == ("pending", 2, 1)
         (again,) = await dispatch.claim_runs(await make_worker(dispatch), 1, NO_CAP)
         assert (again.run_id, again.fence) == (run.run_id, 3)
-        assert await row(superuser, run.run_id) == ("running", 3, 2)
+        assert await row(superuser, run.run_id) == ("running", 3, 1)
 
     async def test_takes_the_head_of_each_thread_only(
         self, tenants: TenantDatabase, dispatch: DispatchDatabase, alice: Principal
@@ -188,7 +188,7 @@ class TestALease:
     ) -> None:
         run = await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
         assert await dispatch.reap_expired_leases() == 0
-        assert await row(superuser, run.run_id) == ("running", 1, 1)
+        assert await row(superuser, run.run_id) == ("running", 1, 0)
 
     async def test_that_is_given_back_counts_no_attempt(
         self,
@@ -214,7 +214,7 @@ class TestALease:
     ) -> None:
         run = await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
         assert await dispatch.retire_worker(await make_worker(dispatch)) == 0
-        assert await row(superuser, run.run_id) == ("running", 1, 1)
+        assert await row(superuser, run.run_id) == ("running", 1, 0)
 
 
 class TestAnOldClaim:
@@ -242,7 +242,7 @@ class TestAnOldClaim:
         with pytest.raises(LeaseLost):
             await settle_run(tenants, old, RunState.SUCCESS, 1, said)
         assert await superuser.fetchval("SELECT count(*) FROM run_events") == 0
-        assert await row(superuser, old.run_id) == ("running", 3, 2)
+        assert await row(superuser, old.run_id) == ("running", 3, 1)
 
     async def test_of_a_run_that_ended_changes_nothing(
         self,
@@ -270,7 +270,7 @@ class TestARunThatIsGivenBack:
         alice: Principal,
     ) -> None:
         run = await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
-        assert await dispatch.release_run(run)
+        assert await dispatch.release_run(run, spend=True)
         assert await row(superuser, run.run_id) == ("pending", 2, 1)
         with pytest.raises(LeaseLost):
             await settle_run(tenants, run, RunState.SUCCESS, 1, [])
@@ -283,7 +283,7 @@ class TestARunThatIsGivenBack:
         alice: Principal,
     ) -> None:
         run = await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
-        assert await dispatch.release_run(run)
+        assert await dispatch.release_run(run, spend=True)
         (again,) = await dispatch.claim_runs(await make_worker(dispatch), 1, NO_CAP)
-        assert not await dispatch.release_run(run)
-        assert await row(superuser, run.run_id) == ("running", again.fence, 2)
+        assert not await dispatch.release_run(run, spend=True)
+        assert await row(superuser, run.run_id) == ("running", again.fence, 1)

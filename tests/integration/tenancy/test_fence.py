@@ -8,12 +8,12 @@ import asyncpg
 import pytest
 
 from app.runs.events import Event, append_events, read_log, settle_run
-from app.runs.states import RunState
 from tenancy.checkpoints.pool import CheckpointPool, Fence
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost
 from tenancy.principal import ClaimedRun, Principal
+from tenancy.run_states import RunState
 from tests.support.tenancy import claimed_run, expire_leases, make_thread, make_worker
 
 
@@ -69,7 +69,9 @@ class TestAClaimThatACrashOfPostgresUndid:
         begin = "SELECT * FROM tenant.begin_attempt($1, $2, $3, $4)"
         first = await superuser.fetchval("SELECT worker_id FROM runs")
         await superuser.execute(
-            "UPDATE runs SET state = 'pending', fence = 0, attempt = 0, worker_id = NULL"
+            "SET session_replication_role = replica;"  # no trigger sees what a crash undoes
+            "UPDATE runs SET state = 'pending', fence = 0, attempt = 0, worker_id = NULL;"
+            "DELETE FROM run_attempts"
         )
         second = await make_worker(dispatch)
         assert await dispatch.claim_runs(second, 1, 10) == [run]

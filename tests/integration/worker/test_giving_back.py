@@ -93,7 +93,7 @@ async def test_a_run_whose_claim_was_not_answered_is_executed_all_the_same(
         frames = await read_run(client, location)
         assert frames[-1].data["status"] == "success"
         run = (await client.get(location)).json()
-        assert (run["run_id"], run["attempt"]) == (str(lost[0].run_id), 1)
+        assert (run["run_id"], run["attempt"]) == (str(lost[0].run_id), 2)
 
 
 async def test_a_run_that_writes_to_another_thread_comes_to_an_end(

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from app.runs.events import Event, append_events, read_log
-from app.runs.states import RunState
 from app.worker import writer
 from app.worker.writer import EventWriter
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.signals import Announcer
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import ClaimedRun, Principal
+from tenancy.run_states import RunState
 from tests.support.tenancy import TestDatabase, claimed_run, make_thread
 
 

@@ -9,8 +9,8 @@ import pytest
 from app.api import sse
 from app.api.refusals import MalformedRequest
 from app.runs.events import StoredEvent
-from app.runs.states import RunState
 from app.runs.tail import RunEnd
+from tenancy.run_states import RunState
 
 RUN = UUID("00000000-0000-0000-0000-000000000001")
 

@@ -1,0 +1,42 @@
+"""Named points at which a test build dies. Elsewhere they are a call that does nothing.
+
+Nothing a person or an operator may set arms them: only a program that is not shipped does, by
+calling :func:`arm` before it starts the service (``tests/support/faulty``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+POINTS = frozenset(
+    {
+        "claim.before",
+        "claim.after",
+        "token.first",
+        "checkpoint.before",
+        "checkpoint.after",
+        "settle.before",
+        "settle.after",
+        "cancel.accepted",
+        "cancel.followed",
+        "drain.begun",
+    }
+)
+"""Every point there is; each is reached by exactly one line of the service."""
+
+_fail: Callable[[str], None] | None = None
+
+
+def reach(point: str) -> None:
+    """Say that a point was reached."""
+    if _fail is not None:
+        _fail(point)
+
+
+def arm(fail: Callable[[str], None]) -> None:
+    """Have ``fail`` called with the name of each point that is reached."""
+    global _fail  # noqa: PLW0603 - a process has one
+    _fail = fail

@@ -1,0 +1,1 @@
+"""What the agent can do beside talking: calls of tools, and what stopping means for them."""

@@ -1,0 +1,326 @@
+-- The life of a run, behind the tenant door. Locks are taken in one order everywhere:
+-- user, thread, runs by their id.
+
+-- Whoever tries it, and through whichever door: a run goes only where `tenancy/run_states.py`
+-- lets it, its fence never falls, and the time that it ran is added up.
+CREATE OR REPLACE FUNCTION tenant.guard_transition() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    IF NEW.state <> 'pending' OR NEW.fence <> 0 THEN
+      RAISE EXCEPTION 'a run begins pending' USING ERRCODE = 'ST007';
+    END IF;
+    RETURN NEW;
+  END IF;
+  IF NEW.fence < OLD.fence
+     OR (NEW.state <> OLD.state AND NOT tenant.may_become(OLD.state, NEW.state)) THEN
+    RAISE EXCEPTION 'a run cannot go from % to %', OLD.state, NEW.state USING ERRCODE = 'ST007';
+  END IF;
+  IF OLD.state = 'running' AND NEW.state <> 'running' THEN
+    NEW.active_seconds := OLD.active_seconds
+      + extract(epoch FROM clock_timestamp() - OLD.claimed_at);
+  END IF;
+  RETURN NEW;
+END $$;
+
+CREATE OR REPLACE TRIGGER guard_transition
+BEFORE INSERT OR UPDATE OF state, fence ON public.runs
+FOR EACH ROW EXECUTE FUNCTION tenant.guard_transition();
+
+-- Keeps on record who had a run when, and how that ended.
+CREATE OR REPLACE FUNCTION tenant.record_attempt() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.state = 'running' THEN
+    INSERT INTO public.run_attempts (user_id, run_id, fence, attempt, worker_id, claimed_at)
+    VALUES (NEW.user_id, NEW.run_id, NEW.fence, NEW.attempt, NEW.worker_id, NEW.claimed_at);
+  ELSE
+    UPDATE public.run_attempts
+    SET ended_at = clock_timestamp(),
+        ended_by = CASE
+          WHEN NEW.state <> 'pending' THEN NEW.state::text
+          WHEN NEW.attempts_spent > OLD.attempts_spent THEN 'lost'
+          ELSE 'released'
+        END
+    WHERE user_id = NEW.user_id AND run_id = NEW.run_id AND fence = OLD.fence;
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER record_attempt
+AFTER UPDATE OF state ON public.runs
+FOR EACH ROW WHEN ((OLD.state = 'running') <> (NEW.state = 'running'))
+EXECUTE FUNCTION tenant.record_attempt();
+
+-- What an Idempotency-Key has made before under this route; remembers p_resource for it if nothing
+-- has. The same key with another body is refused. Taken before any other lock but the user's.
+CREATE OR REPLACE FUNCTION tenant.take_idempotency_key(
+  p_user uuid, p_route text, p_key text, p_fingerprint bytea, p_resource uuid
+) RETURNS uuid
+LANGUAGE plpgsql AS $$
+DECLARE
+  taken record;
+BEGIN
+  INSERT INTO public.idempotency_keys AS k (user_id, route, key, fingerprint, resource_id)
+  VALUES (p_user, p_route, p_key, p_fingerprint, p_resource)
+  ON CONFLICT (user_id, route, key) DO UPDATE
+    SET fingerprint = EXCLUDED.fingerprint, resource_id = EXCLUDED.resource_id,
+        created_at = clock_timestamp()
+    WHERE k.created_at < (SELECT clock_timestamp()) - interval '24 hours';
+  SELECT fingerprint, resource_id INTO STRICT taken
+  FROM public.idempotency_keys WHERE user_id = p_user AND route = p_route AND key = p_key;
+  IF taken.fingerprint <> p_fingerprint THEN
+    RAISE EXCEPTION 'the key was used with another body' USING ERRCODE = 'ST005';
+  END IF;
+  RETURN taken.resource_id;
+END $$;
+
+-- Takes back what a run wrote to its thread. What it did elsewhere stays on record.
+CREATE OR REPLACE FUNCTION tenant.roll_back(p_user uuid, p_thread uuid, p_run uuid) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM public.checkpoint_writes
+  WHERE user_id = p_user AND thread_id = p_thread AND run_id = p_run;
+  DELETE FROM public.checkpoint_blobs
+  WHERE user_id = p_user AND thread_id = p_thread AND run_id = p_run;
+  DELETE FROM public.checkpoints
+  WHERE user_id = p_user AND thread_id = p_thread AND run_id = p_run;
+END $$;
+
+-- Cancels open runs: one that no living worker holds on the spot, a running one by a request that
+-- its worker, or whoever takes it up after that, must follow. Says what became of each.
+-- NULL for p_thread, p_runs or p_states means any. The caller has bound the user.
+CREATE OR REPLACE FUNCTION tenant.cancel_open_runs(
+  p_user uuid, p_thread uuid, p_runs uuid[], p_states text[], p_action text
+) RETURNS TABLE (run_id uuid, thread_id uuid, state text)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  target record;
+BEGIN
+  FOR target IN
+    SELECT r.run_id, r.thread_id, r.fence, r.cancel_action,
+      r.state = 'running' AND EXISTS (
+        SELECT 1 FROM public.workers w
+        WHERE w.worker_id = r.worker_id AND w.lease_until > (SELECT clock_timestamp())
+      ) AS is_held
+    FROM public.runs r
+    WHERE r.user_id = p_user AND r.state IN ('pending', 'running', 'waiting')
+      AND (p_thread IS NULL OR r.thread_id = p_thread)
+      AND (p_runs IS NULL OR r.run_id = ANY (p_runs))
+      AND (p_states IS NULL OR r.state::text = ANY (p_states))
+    ORDER BY r.run_id
+    FOR NO KEY UPDATE
+  LOOP
+    UPDATE public.runs r
+    SET cancel_requested_at = coalesce(r.cancel_requested_at, clock_timestamp()),
+        cancel_action = CASE WHEN r.cancel_action = 'rollback' THEN 'rollback' ELSE p_action END,
+        updated_at = clock_timestamp()
+    WHERE r.user_id = p_user AND r.run_id = target.run_id;
+    IF NOT target.is_held THEN
+      PERFORM tenant.end_as_cancelled(p_user, target.run_id);
+    END IF;
+    run_id := target.run_id;
+    thread_id := target.thread_id;
+    state := CASE WHEN target.is_held THEN 'running' ELSE 'cancelled' END;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+
+-- Ends a run whose cancel was asked for, with a rollback if that was. The caller holds its row.
+CREATE OR REPLACE FUNCTION tenant.end_as_cancelled(p_user uuid, p_run uuid) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  ended record;
+BEGIN
+  UPDATE public.runs r
+  SET state = 'cancelled', fence = r.fence + 1, worker_id = NULL,
+      ended_at = clock_timestamp(), updated_at = clock_timestamp()
+  WHERE r.user_id = p_user AND r.run_id = p_run
+  RETURNING r.thread_id, r.cancel_action INTO STRICT ended;
+  IF ended.cancel_action = 'rollback' THEN
+    PERFORM tenant.roll_back(p_user, ended.thread_id, p_run);
+  END IF;
+END $$;
+
+-- As above, in a transaction of its own.
+CREATE OR REPLACE FUNCTION tenant.cancel_runs(
+  p_user uuid, p_thread uuid, p_runs uuid[], p_states text[], p_action text
+) RETURNS TABLE (run_id uuid, thread_id uuid, state text)
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  RETURN QUERY SELECT * FROM tenant.cancel_open_runs(p_user, p_thread, p_runs, p_states, p_action);
+END $$;
+
+-- Puts a run into its thread's queue; no row when there is no such thread. The update of the
+-- thread is also the lock under which the strategy is decided and that orders its runs.
+-- Another run's id comes back when the idempotency key has made that one before.
+CREATE OR REPLACE FUNCTION tenant.accept_run(
+  p_user uuid, p_thread uuid, p_run uuid, p_assistant uuid, p_graph text,
+  p_request jsonb, p_metadata jsonb, p_title text, p_create boolean, p_strategy text,
+  p_route text, p_key text, p_fingerprint bytea
+) RETURNS TABLE (run_id uuid, accepted_at timestamptz, stopping uuid[], ended uuid[])
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  stopped record;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  stopping := '{}';
+  ended := '{}';
+  IF p_key IS NOT NULL THEN
+    run_id := tenant.take_idempotency_key(p_user, p_route, p_key, p_fingerprint, p_run);
+    IF run_id <> p_run THEN
+      RETURN NEXT;
+      RETURN;
+    END IF;
+  END IF;
+  UPDATE public.threads t SET updated_at = clock_timestamp(), title = coalesce(t.title, p_title)
+  WHERE t.user_id = p_user AND t.thread_id = p_thread AND t.deleted_at IS NULL;
+  IF NOT FOUND THEN
+    IF NOT p_create THEN
+      DELETE FROM public.idempotency_keys k
+      WHERE k.user_id = p_user AND k.route = p_route AND k.key = p_key;
+      RETURN;
+    END IF;
+    INSERT INTO public.threads AS t (user_id, thread_id, title)
+    VALUES (p_user, p_thread, p_title)
+    ON CONFLICT (user_id, thread_id) DO UPDATE SET updated_at = clock_timestamp()
+      WHERE t.deleted_at IS NULL;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'the thread is being deleted' USING ERRCODE = 'ST004';
+    END IF;
+  END IF;
+  IF p_strategy = 'reject' AND EXISTS (
+    SELECT 1 FROM public.runs r
+    WHERE r.user_id = p_user AND r.thread_id = p_thread
+      AND r.state IN ('pending', 'running', 'waiting')
+  ) THEN
+    RAISE EXCEPTION 'the thread is busy' USING ERRCODE = 'ST004';
+  END IF;
+  FOR stopped IN
+    SELECT c.run_id, c.state FROM tenant.cancel_open_runs(
+      p_user, p_thread, NULL,
+      -- A person who writes on does not want what was waiting for them.
+      CASE WHEN p_strategy IN ('interrupt', 'rollback') THEN NULL ELSE '{waiting}'::text[] END,
+      CASE WHEN p_strategy = 'rollback' THEN 'rollback' ELSE 'interrupt' END
+    ) c
+  LOOP
+    IF stopped.state = 'running' THEN
+      stopping := stopping || stopped.run_id;
+    ELSE
+      ended := ended || stopped.run_id;
+    END IF;
+  END LOOP;
+  run_id := p_run;
+  -- Clocks may be set back; a thread's runs stay in the order in which they came.
+  SELECT greatest(clock_timestamp(), max(r.created_at) + interval '1 microsecond')
+  INTO accepted_at
+  FROM public.runs r WHERE r.user_id = p_user AND r.thread_id = p_thread;
+  INSERT INTO public.runs (
+    user_id, run_id, thread_id, assistant_id, graph_id, request, metadata, multitask_strategy,
+    created_at, updated_at
+  )
+  VALUES (
+    p_user, p_run, p_thread, p_assistant, p_graph, p_request, p_metadata, p_strategy,
+    accepted_at, accepted_at
+  );
+  RETURN NEXT;
+END $$;
+
+-- Begins an attempt: what a claimed run needs to be executed, the thread's newest checkpoint
+-- (which LangGraph asks for first), and the run's first event, all in one round trip.
+-- A claim is not on disk before this is: after a crash in between, another worker's claim has the
+-- same fence, so here, and only here, the worker counts too.
+-- Steps are counted from the checkpoints that the run's earlier attempts left.
+CREATE OR REPLACE FUNCTION tenant.begin_attempt(
+  p_user uuid, p_run uuid, p_fence bigint, p_worker uuid
+) RETURNS TABLE (
+  run_thread_id uuid, graph_id text, request jsonb, run_metadata jsonb, attempt int, next_seq int,
+  attempts_spent int, active_seconds float8, cancel_requested boolean, steps int,
+  thread_id text, checkpoint jsonb, checkpoint_ns text, checkpoint_id text,
+  parent_checkpoint_id text, metadata jsonb, channel_values bytea[], pending_writes bytea[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  run record;
+  seq int;
+  steps int := 0;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  PERFORM tenant.hold_fence(p_run, p_fence);
+  SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt, r.attempts_spent,
+    r.active_seconds, r.cancel_requested_at IS NOT NULL AS cancel_requested
+  INTO run
+  FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run AND r.worker_id = p_worker;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
+  END IF;
+  SELECT coalesce(max(e.seq), 0) + 1 INTO seq
+  FROM public.run_events e WHERE e.user_id = p_user AND e.run_id = p_run;
+  IF run.attempt > 1 THEN
+    SELECT count(*) INTO steps FROM public.checkpoints c
+    WHERE c.user_id = p_user AND c.thread_id = run.thread_id AND c.checkpoint_ns = ''
+      AND c.run_id = p_run AND c.metadata ->> 'source' = 'loop';
+  END IF;
+  INSERT INTO public.run_events (user_id, run_id, seq, event, data)
+  VALUES (
+    p_user, p_run, seq, 'metadata',
+    convert_to(format('{"run_id":"%s","attempt":%s}', p_run, run.attempt), 'UTF8')
+  );
+  RETURN QUERY
+  SELECT run.thread_id, run.graph_id, run.request, run.metadata, run.attempt, seq + 1,
+    run.attempts_spent, run.active_seconds, run.cancel_requested, steps, c.*
+  FROM (SELECT) AS one
+  LEFT JOIN tenant.read_checkpoint(p_user, run.thread_id::text, '', NULL) AS c ON true;
+END $$;
+
+-- Ends a run, or lets it wait for a person: the last events and the outcome commit together, so
+-- nobody can read `end` before both. A run whose cancel was accepted ends as cancelled, whatever
+-- its worker says; then there is no error to tell. Returns the state that it is in now.
+-- The row is locked for update first (share-then-update would deadlock).
+CREATE OR REPLACE FUNCTION tenant.settle_run(
+  p_user uuid, p_run uuid, p_fence bigint, p_state text,
+  p_error_code text, p_error_message text, p_first_seq int,
+  p_events text[], p_data bytea[], p_ns text[], p_checkpoint text[]
+) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+  run record;
+  kept int;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  SELECT r.cancel_requested_at IS NOT NULL AS is_cancelled INTO run
+  FROM public.runs r
+  WHERE r.user_id = p_user AND r.run_id = p_run
+    AND r.fence = p_fence AND r.state = 'running'
+    AND EXISTS (
+      SELECT 1 FROM public.workers w
+      WHERE w.worker_id = r.worker_id AND w.lease_until > (SELECT clock_timestamp())
+    )
+  FOR NO KEY UPDATE OF r;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
+  END IF;
+  IF run.is_cancelled THEN
+    -- An error is told last, and a cancelled run has none.
+    kept := cardinality(p_events)
+      - coalesce((p_events[cardinality(p_events)] = 'error')::int, 0);
+    PERFORM tenant.insert_events(
+      p_user, p_run, p_first_seq, p_events[:kept], p_data[:kept], p_ns[:kept], p_checkpoint[:kept]
+    );
+    PERFORM tenant.end_as_cancelled(p_user, p_run);
+    RETURN 'cancelled';
+  END IF;
+  PERFORM tenant.insert_events(
+    p_user, p_run, p_first_seq, p_events, p_data, p_ns, p_checkpoint
+  );
+  UPDATE public.runs r
+  SET state = p_state::public.run_state, error_code = p_error_code, error_message = p_error_message,
+      worker_id = NULL, updated_at = clock_timestamp(),
+      ended_at = CASE WHEN p_state <> 'waiting' THEN clock_timestamp() END
+  WHERE r.user_id = p_user AND r.run_id = p_run;
+  RETURN p_state;
+END $$;
