@@ -148,6 +148,9 @@ class Settings(BaseSettings):
     lease_seconds: float = Field(30, gt=0, description="How long a worker owns runs unrenewed.")
     heartbeat_seconds: float = Field(10, gt=0, description="How often a worker renews its lease.")
     reap_seconds: float = Field(5, gt=0, description="How often expired leases are looked for.")
+    drain_seconds: float = Field(
+        8, ge=0, description="How long a worker that is told to end lets running steps finish."
+    )
     recursion_limit: int = Field(25, ge=1, description="Steps per run.")
     run_seconds: float = Field(3600, gt=0, description="Time per run.")
     max_attempts: int = Field(3, ge=1, description="Claims of one run after crashes.")

@@ -18,6 +18,7 @@ holds the one table from these classes to statuses.
     │   └── IdempotencyConflict
     ├── UserUnavailable           the user is suspended, being erased, or gone
     ├── LeaseLost                 the run belongs to another worker now
+    ├── RunTrespassed             a graph wrote to another thread than its run's
     ├── InvalidInput              understood, but cannot be accepted
     └── ServiceUnavailable
         ├── TooManyRequests
@@ -139,6 +140,13 @@ class LeaseLost(StoaError):
 
     code = "lease_lost"
     message = "This run belongs to another worker."
+
+
+class RunTrespassed(StoaError):
+    """A graph tried to write to a thread that its run does not hold."""
+
+    code = "graph_trespassed"
+    message = "The assistant tried to write to another conversation and was stopped."
 
 
 class InvalidInput(StoaError):

@@ -1,30 +1,44 @@
 """Takes runs from the queue while there is room, and executes each in its own task.
 
 A run that this worker holds and does not execute would stay so for as long as the worker lives. So
-what ends without being settled is given back, and so is, after a claim whose answer was lost,
-whatever that claim took.
+what ends without being settled is given back, and so is, now and then and after a claim whose
+answer was lost, whatever the worker holds without knowing.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
-from tenancy.database.signals import RUN_QUEUED, Listener
+from app import faults
+from app.stopping import RunStop
 from tenancy.errors import LeaseLost, StoaError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from uuid import UUID
 
     from app.worker.execute import RunExecutor
     from tenancy.database.crossing import DispatchDatabase
+    from tenancy.database.signals import Announcer
     from tenancy.principal import ClaimedRun
 
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 1.0
+LOOK_AFTER_SECONDS = 60.0
+"""How often the worker looks for runs that it holds without knowing."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRun:
+    """A run that this worker executes, and the way to stop it."""
+
+    run: ClaimedRun
+    stop: RunStop
 
 
 class Claimer:
@@ -35,7 +49,7 @@ class Claimer:
         worker_id: UUID,
         dispatch: DispatchDatabase,
         executor: RunExecutor,
-        listen_dsn: str,
+        announcer: Announcer,
         *,
         concurrency: int,
         max_running_per_user: int,
@@ -43,37 +57,76 @@ class Claimer:
         self._worker_id = worker_id
         self._dispatch = dispatch
         self._executor = executor
+        self._announcer = announcer
         self._concurrency = concurrency
         self._max_running_per_user = max_running_per_user
         self._wanted = asyncio.Event()
-        self._running: dict[asyncio.Task[None], UUID] = {}
-        self._answer_lost = False
+        self._running: dict[UUID, RunningRun] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._look_at = 0.0
         self._task: asyncio.Task[None] | None = None
-        self._listener = Listener(listen_dsn, {RUN_QUEUED: lambda _: self._wanted.set()})
+
+    @property
+    def running(self) -> Mapping[UUID, RunningRun]:
+        """What is being executed now, by the run's id."""
+        return self._running
 
     async def start(self) -> None:
-        """Listen for queued runs and begin to claim."""
-        await self._listener.start()
+        """Begin to claim."""
+        self._look_at = asyncio.get_running_loop().time() + LOOK_AFTER_SECONDS
         self._task = asyncio.create_task(self._claim_for_ever(), name="claimer")
 
+    def look(self, _payload: str | None = None) -> None:
+        """Something may wait in the queue."""
+        self._wanted.set()
+
+    async def drain(self, hurry: asyncio.Event, seconds: float) -> None:
+        """Claim no more and let what runs come to the end of its step.
+
+        Returns when nothing runs any more, when the time is over, or once ``hurry`` is set.
+        """
+        await self._stop_claiming()
+        await self._say_draining()
+        faults.reach("drain.begun")
+        for running in self._running.values():
+            running.stop.drain()
+        tasks = [asyncio.create_task(hurry.wait()), *self._tasks]
+        try:
+            async with asyncio.timeout(seconds):
+                while self._tasks and not hurry.is_set():
+                    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                    tasks = [tasks[0], *self._tasks]
+        except TimeoutError:
+            log.warning("steps cut off by the end of the worker", runs=len(self._tasks))
+        finally:
+            tasks[0].cancel()
+
     async def stop(self) -> None:
-        """Claim no more and end the runs in flight; they go back to the queue."""
-        await self._listener.stop()
+        """Claim no more and cut off the runs in flight; retiring the worker gives them back."""
+        await self._stop_claiming()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _stop_claiming(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _say_draining(self) -> None:
+        try:
+            await self._dispatch.drain_worker(self._worker_id)
+        except StoaError as error:
+            log.warning("draining could not be told", code=error.code)
 
     async def _claim_for_ever(self) -> None:
         while True:
             self._wanted.clear()
-            slots = self._concurrency - len(self._running)
+            slots = self._concurrency - len(self._tasks)
             claimed = await self._claim(slots)
             for run in claimed:
                 # After a crash of Postgres a run may be claimed anew under the same fence.
-                if run.run_id not in self._running.values():
+                if run.run_id not in self._running:
                     self._begin(run)
             if len(claimed) < slots or slots == 0:
                 await self._wait()
@@ -83,7 +136,8 @@ class Claimer:
             return []
         try:
             await self._give_back_unknown()
-            return await self._dispatch.claim_runs(
+            faults.reach("claim.before")
+            claimed = await self._dispatch.claim_runs(
                 self._worker_id, slots, self._max_running_per_user
             )
         except LeaseLost:
@@ -92,29 +146,44 @@ class Claimer:
             log.warning("claiming failed", code=error.code)
         except Exception:
             log.exception("claiming broke")
-        self._answer_lost = True
+        else:
+            if claimed:
+                faults.reach("claim.after")
+            return claimed
+        self._look_at = 0.0  # the answer may have been lost, not the claim
         return []
 
     async def _give_back_unknown(self) -> None:
-        if not self._answer_lost:
+        now = asyncio.get_running_loop().time()
+        if now < self._look_at:
             return
-        known = self._running.values()
-        if released := await self._dispatch.release_runs_but(self._worker_id, known):
+        if released := await self._dispatch.release_runs_but(self._worker_id, self._running):
             log.warning("runs given back whose claim was not answered", runs=released)
-        self._answer_lost = False
+        self._look_at = now + LOOK_AFTER_SECONDS
 
     def _begin(self, run: ClaimedRun) -> None:
-        task = asyncio.create_task(self._execute(run), name=f"execute {run.run_id}")
-        self._running[task] = run.run_id
+        running = RunningRun(run, RunStop())
+        self._running[run.run_id] = running
+        task = asyncio.create_task(self._execute(running), name=f"execute {run.run_id}")
+        self._tasks.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._running[task]
+        self._tasks.discard(task)
         self._wanted.set()
 
-    async def _execute(self, run: ClaimedRun) -> None:
+    async def _execute(self, running: RunningRun) -> None:
+        run = running.run
         try:
-            await self._executor.execute(run)
+            await self._execute_or_give_back(running)
+        finally:
+            if self._running.get(run.run_id) is running:
+                del self._running[run.run_id]
+
+    async def _execute_or_give_back(self, running: RunningRun) -> None:
+        run = running.run
+        try:
+            is_settled = await self._executor.execute(run, running.stop)
         except LeaseLost:  # or so it seems: giving back changes nothing if it is somebody else's
             log.info("run lost", run_id=str(run.run_id), fence=run.fence)
         except StoaError as error:
@@ -122,21 +191,25 @@ class Claimer:
         except Exception:
             log.exception("run given back", run_id=str(run.run_id))
         else:
+            if not is_settled:
+                await self._give_back(run, spend=False)
             return
         await asyncio.sleep(POLL_SECONDS)  # or one bad moment would use up every attempt
-        await self._give_back(run)
+        await self._give_back(run, spend=True)
 
-    async def _give_back(self, run: ClaimedRun) -> None:
-        """Put back a run that could not be settled: nobody else may, while this worker lives."""
+    async def _give_back(self, run: ClaimedRun, *, spend: bool) -> None:
+        """Put back a run that is not settled: nobody else may, while this worker lives."""
         while True:
             try:
-                await self._dispatch.release_run(run, spend=True)
+                released = await self._dispatch.release_run(run, spend=spend)
             except Exception as error:  # noqa: BLE001 - as long as it takes
                 log.warning(
                     "giving back failed", run_id=str(run.run_id), error=type(error).__name__
                 )
                 await asyncio.sleep(POLL_SECONDS)
             else:
+                if released:
+                    self._announcer.run_queued()
                 return
 
     async def _wait(self) -> None:

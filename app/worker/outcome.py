@@ -1,6 +1,6 @@
-"""What an exception makes of a run: a state, a stable code, a message that a person understands.
+"""What an attempt makes of a run: a state, and for a failure a stable code and a message.
 
-Pure. What the exception itself says goes nowhere: it may quote what people wrote.
+Pure. What an exception itself says goes nowhere: it may quote what people wrote.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from tenancy.errors import AssistantNotFound, StoaError
 from tenancy.run_states import RunState
 
 
-class RunTimedOut(Exception):
-    """The run's time budget is used up."""
-
-
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a run did not succeed, as its owner is told."""
+class Outcome:
+    """What became of a run, as its owner is told. ``pending``: another worker goes on with it."""
 
     state: RunState
-    code: str
-    message: str
+    code: str | None = None
+    message: str | None = None
 
 
-TIMED_OUT = Failure(RunState.TIMEOUT, "run_timeout", "The run took longer than it may.")
-WORKER_LOST = Failure(
+SUCCEEDED = Outcome(RunState.SUCCESS)
+WAITING = Outcome(RunState.WAITING)
+CANCELLED = Outcome(RunState.CANCELLED)
+DRAINED = Outcome(RunState.PENDING)
+TIMED_OUT = Outcome(RunState.TIMEOUT, "run_timeout", "The run took longer than it may.")
+WORKER_LOST = Outcome(
     RunState.ERROR,
     "worker_lost",
     "The workers that ran this stopped unexpectedly, several times. Try again.",
 )
-_TOO_MANY_STEPS = Failure(RunState.ERROR, "recursion_limit", "The run took more steps than it may.")
-_GRAPH_MISSING = Failure(
+TOO_MANY_STEPS = Outcome(
+    RunState.ERROR, "recursion_limit", "The run took more steps than it may. It can be continued."
+)
+_GRAPH_MISSING = Outcome(
     RunState.ERROR, "graph_missing", "The assistant of this run is no longer available."
 )
-_FAILED = Failure(RunState.ERROR, "graph_failed", "The assistant failed. Try again.")
+_FAILED = Outcome(RunState.ERROR, "graph_failed", "The assistant failed. Try again.")
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException) -> Outcome:
     """Classify what ended a run."""
-    if isinstance(error, RunTimedOut):
-        return TIMED_OUT
     if isinstance(error, GraphRecursionError):
-        return _TOO_MANY_STEPS
+        return TOO_MANY_STEPS
     if isinstance(error, AssistantNotFound):
         return _GRAPH_MISSING
     described = describe_model_failure(error)
@@ -53,4 +53,4 @@ def failure_of(error: BaseException) -> Failure:
         described = error  # type: ignore[assignment]
     if described is None:
         return _FAILED
-    return Failure(RunState.ERROR, described.code, str(described))
+    return Outcome(RunState.ERROR, described.code, str(described))

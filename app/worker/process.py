@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import structlog
 
 from app.agent.graphs import GraphCatalogue
 from app.databases import dispatch_settings, listen_dsn, service_settings
+from app.worker.attempt import ExecutionLimits, ExecutionServices
 from app.worker.claim import Claimer
-from app.worker.execute import ExecutionLimits, RunExecutor
+from app.worker.end import EndOfProcess
+from app.worker.execute import RunExecutor
 from app.worker.lease import LeaseKeeper
 from app.worker.reap import Reaper
+from app.worker.watch import Watcher
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.roles import assert_role
-from tenancy.database.signals import Announcer
+from tenancy.database.signals import RUN_QUEUED, RUN_STOPPED, Announcer, Listener
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from app.settings import Settings
 
 log = structlog.get_logger(__name__)
-
-
-class LostLease(StoaError):
-    """The worker's own lease ran out; it must not go on."""
-
-    code = "worker_lease_lost"
-    message = "This worker lost its lease and ended itself. Start a new one."
 
 
 class Service(Protocol):
@@ -53,6 +48,9 @@ class Service(Protocol):
 async def run_worker(settings: Settings, ready: Callable[[], None] | None = None) -> None:
     """Run a worker until SIGTERM or SIGINT.
 
+    The first lets running steps finish for a while, a second one ends the worker at once. What is
+    not finished goes back to the queue either way.
+
     Args:
         settings: the service's settings.
         ready: called once the worker claims runs.
@@ -62,56 +60,81 @@ async def run_worker(settings: Settings, ready: Callable[[], None] | None = None
         LostLease: the database says that this worker's lease is over.
         DatabaseUnavailable: Postgres cannot be reached at the start.
     """
-    service, dispatch = service_settings(settings), dispatch_settings(settings)
-    await assert_role(service, reads_content=True)
-    await assert_role(dispatch, reads_content=False)
+    await assert_role(service_settings(settings), reads_content=True)
+    await assert_role(dispatch_settings(settings), reads_content=False)
     worker_id = uuid4()
-    ended = _EndOfProcess()
+    ended = EndOfProcess()
     async with AsyncExitStack() as stack:
-        graphs = GraphCatalogue(settings)
-        stack.push_async_callback(graphs.close)
-        database = TenantDatabase(service)
-        stack.push_async_callback(database.close)
-        pool = CheckpointPool(service)
-        await pool.open()
-        stack.push_async_callback(pool.close)
-        queue = DispatchDatabase(dispatch)
-        stack.push_async_callback(queue.close)
-        announcer = Announcer(listen_dsn(settings))
-        await _run(stack, announcer)
-        await _run(
-            stack,
-            LeaseKeeper(
-                worker_id,
-                dispatch,
-                settings.lease_seconds,
-                settings.heartbeat_seconds,
-                ended.lease_lost,
-            ),
+        base = await stack.enter_async_context(_open_base(settings))
+        keeper = LeaseKeeper(
+            worker_id,
+            dispatch_settings(settings),
+            settings.lease_seconds,
+            settings.heartbeat_seconds,
+            ended.lease_lost,
         )
-        stack.push_async_callback(_retire, queue, worker_id, announcer)
-        executor = RunExecutor(worker_id, database, pool, graphs, announcer, _limits(settings))
-        await _run(stack, Reaper(queue, announcer, settings.reap_seconds))
-        await _run(
-            stack,
-            Claimer(
-                worker_id,
-                queue,
-                executor,
-                listen_dsn(settings),
-                concurrency=settings.worker_concurrency,
-                max_running_per_user=settings.max_running_per_user,
-            ),
-        )
+        await _run(stack, keeper)
+        stack.push_async_callback(_retire, base, worker_id)
+        claimer = await _start_duties(stack, base, settings, worker_id)
         log.info("worker ready", worker_id=str(worker_id))
         if ready is not None:
             ready()
         await ended.wait()
+        await claimer.drain(ended.hurry, settings.drain_seconds)
     log.info("worker stopped", worker_id=str(worker_id))
 
 
-def _limits(settings: Settings) -> ExecutionLimits:
-    return ExecutionLimits(settings.run_seconds, settings.max_attempts, settings.recursion_limit)
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What the worker's duties stand on."""
+
+    execution: ExecutionServices
+    queue: DispatchDatabase
+    announcer: Announcer
+
+
+@asynccontextmanager
+async def _open_base(settings: Settings) -> AsyncIterator[_Base]:
+    async with AsyncExitStack() as stack:
+        graphs = GraphCatalogue(settings)
+        stack.push_async_callback(graphs.close)
+        database = TenantDatabase(service_settings(settings))
+        stack.push_async_callback(database.close)
+        pool = CheckpointPool(service_settings(settings))
+        await pool.open()
+        stack.push_async_callback(pool.close)
+        queue = DispatchDatabase(dispatch_settings(settings))
+        stack.push_async_callback(queue.close)
+        announcer = Announcer(listen_dsn(settings))
+        await _run(stack, announcer)
+        limits = ExecutionLimits(
+            settings.run_seconds, settings.max_attempts, settings.recursion_limit
+        )
+        yield _Base(ExecutionServices(database, pool, graphs, announcer, limits), queue, announcer)
+
+
+async def _start_duties(
+    stack: AsyncExitStack, base: _Base, settings: Settings, worker_id: UUID
+) -> Claimer:
+    """Start everything that the worker does; the claimer last, since it brings the work."""
+    claimer = Claimer(
+        worker_id,
+        base.queue,
+        RunExecutor(worker_id, base.execution),
+        base.announcer,
+        concurrency=settings.worker_concurrency,
+        max_running_per_user=settings.max_running_per_user,
+    )
+    watcher = Watcher(worker_id, base.queue, claimer, settings.heartbeat_seconds)
+    heard: dict[str, Callable[[str | None], None]] = {
+        RUN_QUEUED: claimer.look,
+        RUN_STOPPED: watcher.hear,
+    }
+    await _run(stack, Reaper(base.queue, base.announcer, settings.reap_seconds))
+    await _run(stack, watcher)
+    await _run(stack, Listener(listen_dsn(settings), heard))
+    await _run(stack, claimer)
+    return claimer
 
 
 async def _run(stack: AsyncExitStack, service: Service) -> None:
@@ -119,36 +142,10 @@ async def _run(stack: AsyncExitStack, service: Service) -> None:
     await service.start()
 
 
-async def _retire(queue: DispatchDatabase, worker_id: object, announcer: Announcer) -> None:
+async def _retire(base: _Base, worker_id: UUID) -> None:
     """Give back what was not finished, so that another worker takes over at once."""
     try:
-        if await queue.retire_worker(worker_id):  # type: ignore[arg-type]
-            announcer.run_queued()
+        if await base.queue.retire_worker(worker_id):
+            base.announcer.run_queued()
     except StoaError as error:
         log.warning("the lease could not be given back", code=error.code)
-
-
-class _EndOfProcess:
-    """Why a worker ends: it was told to, or its lease is gone."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._end = asyncio.Event()
-        self._lost = False
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self._end.set)
-
-    def lease_lost(self) -> None:
-        """Called from the lease's thread."""
-        self._lost = True
-        self._loop.call_soon_threadsafe(self._end.set)
-
-    async def wait(self) -> None:
-        """Return when the worker was told to end.
-
-        Raises:
-            LostLease: it must end because its lease is over.
-        """
-        await self._end.wait()
-        if self._lost:
-            raise LostLease

@@ -17,12 +17,11 @@ from tenancy.database.retry import while_database_is_away
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.worker.outcome import Failure
+    from app.worker.outcome import Outcome
     from app.worker.parts import Part
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import ClaimedRun
-    from tenancy.run_states import RunState
 
 FLUSH_SECONDS = 0.05
 SLOWEST_FLUSH_SECONDS = 0.2
@@ -77,7 +76,7 @@ class EventWriter:
             self._flushed.clear()
             await self._flushed.wait()
 
-    async def settle(self, state: RunState, failure: Failure | None = None) -> None:
+    async def settle(self, outcome: Outcome) -> None:
         """Store what is left together with the run's outcome.
 
         Raises:
@@ -90,15 +89,25 @@ class EventWriter:
                 settle_run,
                 self._database,
                 self._run,
-                state,
+                outcome.state,
                 self._next_seq,
                 [*self._storing, *self._buffer.take()],
-                error_code=failure.code if failure else None,
-                error_message=failure.message if failure else None,
+                error_code=outcome.code,
+                error_message=outcome.message,
             )
         finally:
             # Also where it fails: the commit may have come about and only its answer been lost.
             self._announce()
+
+    async def flush(self) -> None:
+        """Store what is left of a run that another attempt goes on with.
+
+        Raises:
+            LeaseLost: the run is another worker's; nothing was written.
+            DatabaseUnavailable: Postgres stayed away longer than it is worth waiting.
+        """
+        await self.stop()
+        await self._flush()
 
     async def stop(self) -> None:
         """End the flushing task; a flush under way is finished first."""
@@ -127,7 +136,7 @@ class EventWriter:
 
     async def _flush(self) -> None:
         # Kept until it is known that they are stored: if it fails, the outcome brings them.
-        self._storing = self._buffer.take()
+        self._storing = [*self._storing, *self._buffer.take()]
         if not self._storing:
             return
         await while_database_is_away(

@@ -108,6 +108,10 @@ class BatchCursor:
         """Collect several rows."""
         self._rows += [(sql, row) for row in rows]
 
+    def threads(self) -> set[str]:
+        """The threads that the rows are of."""
+        return {str(row[0]) for _, row in self._rows}
+
     def hand_over(self, batch: CheckpointBatch) -> None:
         """Put what was collected into a batch."""
         for sql, row in self._rows:

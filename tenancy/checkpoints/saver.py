@@ -10,22 +10,28 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from langgraph.checkpoint.base import get_checkpoint_id
 from langgraph.checkpoint.postgres import base
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from langgraph.checkpoint.serde.types import ERROR
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 
 from tenancy.checkpoints.batch import BatchCursor, CheckpointBatch
 from tenancy.database.retry import while_database_is_away
-from tenancy.errors import LeaseLost
+from tenancy.errors import LeaseLost, RunTrespassed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from uuid import UUID
 
     from langchain_core.runnables import RunnableConfig
-    from langgraph.checkpoint.base import CheckpointTuple
+    from langgraph.checkpoint.base import (
+        ChannelVersions,
+        Checkpoint,
+        CheckpointMetadata,
+        CheckpointTuple,
+    )
     from psycopg import AsyncCursor
     from psycopg.rows import DictRow
 
@@ -81,6 +87,22 @@ class TenantReader(AsyncPostgresSaver):
             yield cursor
 
 
+class SaverObserver(Protocol):
+    """Whoever executes the run, and is told what becomes of what it writes."""
+
+    def step_ended(self) -> None:
+        """A step of the graph itself, not of a subgraph, is about to be stored."""
+        ...
+
+    def committed(self) -> None:
+        """What was handed in is committed."""
+        ...
+
+    def failed(self, error: BaseException) -> None:
+        """A write failed for good; LangGraph itself would go on executing nodes."""
+        ...
+
+
 class TenantSaver(TenantReader):
     """One user's checkpoints, for one run: everything it writes carries the run's fence."""
 
@@ -90,13 +112,17 @@ class TenantSaver(TenantReader):
         database: TenantDatabase,
         owner: Owner,
         fence: Fence,
-        on_failure: Callable[[BaseException], None],
+        thread_id: UUID,
+        observer: SaverObserver,
         head: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(pool, database, owner)
         self._fence = fence
+        self._thread_id = str(thread_id)
         self._head = head
-        self._on_failure = on_failure
+        self._observer = observer
+        self.is_interrupted = False
+        """Whether the newest step stopped at an interrupt."""
         self._batch = CheckpointBatch()
         self._waiting: list[asyncio.Future[None]] = []
         self._due: asyncio.TimerHandle | None = None
@@ -113,6 +139,20 @@ class TenantSaver(TenantReader):
             return await super().aget_tuple(config)
         return await self._load_checkpoint_tuple(dict(head)) if head["checkpoint_id"] else None
 
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint."""
+        if not config["configurable"].get("checkpoint_ns"):
+            self.is_interrupted = False
+            if metadata.get("source") == "loop":
+                self._observer.step_ended()
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
     async def aput_writes(
         self,
         config: RunnableConfig,
@@ -122,6 +162,8 @@ class TenantSaver(TenantReader):
     ) -> None:
         """Store a task's writes; an exception's text, which may quote people, is left out."""
         kept = [(c, type(v).__name__) if c == ERROR else (c, v) for c, v in writes]
+        if any(channel == INTERRUPT for channel, _ in writes):
+            self.is_interrupted = True
         await super().aput_writes(config, kept, task_id, task_path)
 
     async def close(self) -> None:
@@ -143,6 +185,8 @@ class TenantSaver(TenantReader):
         collected = BatchCursor()
         with self._collecting():
             yield collected
+        if not collected.threads() <= {self._thread_id}:
+            raise RunTrespassed
         before = len(self._batch.checkpoints)
         collected.hand_over(self._batch)
         await self._written(urgent=len(self._batch.checkpoints) > before)
@@ -184,8 +228,9 @@ class TenantSaver(TenantReader):
                 await self._write(batch)
             except Exception as error:  # noqa: BLE001 - handed to whoever waits, and to the run
                 _fail(waiting, error)
-                self._on_failure(error)
+                self._observer.failed(error)
             else:
+                self._observer.committed()
                 _succeed(waiting)
         self._writing = None
 

@@ -239,6 +239,7 @@ CREATE OR REPLACE FUNCTION tenant.begin_attempt(
 ) RETURNS TABLE (
   run_thread_id uuid, graph_id text, request jsonb, run_metadata jsonb, attempt int, next_seq int,
   attempts_spent int, active_seconds float8, cancel_requested boolean, steps int,
+  follows_failure boolean,
   thread_id text, checkpoint jsonb, checkpoint_ns text, checkpoint_id text,
   parent_checkpoint_id text, metadata jsonb, channel_values bytea[], pending_writes bytea[]
 )
@@ -248,11 +249,12 @@ DECLARE
   run record;
   seq int;
   steps int := 0;
+  previous text;
 BEGIN
   PERFORM tenant.begin_write(p_user);
   PERFORM tenant.hold_fence(p_run, p_fence);
   SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt, r.attempts_spent,
-    r.active_seconds, r.cancel_requested_at IS NOT NULL AS cancel_requested
+    r.active_seconds, r.created_at, r.cancel_requested_at IS NOT NULL AS cancel_requested
   INTO run
   FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run AND r.worker_id = p_worker;
   IF NOT FOUND THEN
@@ -265,6 +267,9 @@ BEGIN
     WHERE c.user_id = p_user AND c.thread_id = run.thread_id AND c.checkpoint_ns = ''
       AND c.run_id = p_run AND c.metadata ->> 'source' = 'loop';
   END IF;
+  SELECT r.state::text INTO previous FROM public.runs r
+  WHERE r.user_id = p_user AND r.thread_id = run.thread_id AND r.created_at < run.created_at
+  ORDER BY r.created_at DESC LIMIT 1;
   INSERT INTO public.run_events (user_id, run_id, seq, event, data)
   VALUES (
     p_user, p_run, seq, 'metadata',
@@ -272,7 +277,8 @@ BEGIN
   );
   RETURN QUERY
   SELECT run.thread_id, run.graph_id, run.request, run.metadata, run.attempt, seq + 1,
-    run.attempts_spent, run.active_seconds, run.cancel_requested, steps, c.*
+    run.attempts_spent, run.active_seconds, run.cancel_requested, steps,
+    coalesce(previous <> 'success', false), c.*
   FROM (SELECT) AS one
   LEFT JOIN tenant.read_checkpoint(p_user, run.thread_id::text, '', NULL) AS c ON true;
 END $$;

@@ -43,13 +43,25 @@ class Bench:
         self.tenants = tenants
         self.dispatch = dispatch
         self.told: list[BaseException] = []
+        self.threads: dict[UUID, UUID] = {}
 
     async def run(self, person: Principal, thread_id: UUID) -> ClaimedRun:
-        return await claimed_run(self.tenants, self.dispatch, person, thread_id)
+        run = await claimed_run(self.tenants, self.dispatch, person, thread_id)
+        self.threads[run.run_id] = thread_id
+        return run
+
+    def step_ended(self) -> None:
+        pass
+
+    def committed(self) -> None:
+        pass
+
+    def failed(self, error: BaseException) -> None:
+        self.told.append(error)
 
     def saver(self, run: ClaimedRun, fence: int | None = None) -> TenantSaver:
         held = Fence(run.run_id, run.fence if fence is None else fence)
-        return TenantSaver(self.pool, self.tenants, run, held, self.told.append)
+        return TenantSaver(self.pool, self.tenants, run, held, self.threads[run.run_id], self)
 
     def reader(self, person: Principal) -> TenantReader:
         return TenantReader(self.pool, self.tenants, person)
@@ -138,6 +150,7 @@ class TestTwoUsersWithTheSameIds:
         run = await bench.run(bob, await make_thread(bench.tenants, bob))
         said = []
         for thread_id in (hers, uuid4()):
+            bench.threads[run.run_id] = thread_id  # or the saver would not even ask
             with pytest.raises(asyncpg.ForeignKeyViolationError) as refused:
                 await put(bench.saver(run), thread_id, checkpoint(["bob's"]))
             said.append((type(refused.value), refused.value.args[0]))
@@ -186,9 +199,12 @@ class TestALostFence:
     ) -> None:
         own = await make_thread(bench.tenants, alice)
         other = await make_thread(bench.tenants, alice)
-        saver = bench.saver(await bench.run(alice, own))
+        run = await bench.run(alice, own)
+        with pytest.raises(RunTrespassed):
+            await put(bench.saver(run), other, checkpoint(["elsewhere"]))
+        bench.threads[run.run_id] = other  # the database's own guard
         with pytest.raises(LeaseLost):
-            await put(saver, other, checkpoint(["elsewhere"]))
+            await put(bench.saver(run), other, checkpoint(["elsewhere"]))
         assert await rows(superuser) == 0
 
     async def test_a_deleted_thread_is_not_brought_back(

@@ -9,6 +9,7 @@ import pytest
 
 from app.runs.events import Event, append_events, read_log
 from app.worker import writer
+from app.worker.outcome import SUCCEEDED
 from app.worker.writer import EventWriter
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.signals import Announcer
@@ -57,7 +58,7 @@ async def test_a_flush_that_failed_is_stored_with_the_outcome_and_once(
     events.emit(Event("custom", b"2"))
     assert isinstance(await failed, FlushFailed)
     events.emit(Event("custom", b"3"))
-    await events.settle(RunState.SUCCESS)
+    await events.settle(SUCCEEDED)
 
     page = await read_log(tenants, run, run.run_id, 0)
     assert page is not None

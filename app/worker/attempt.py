@@ -1,0 +1,313 @@
+"""One attempt at one run: its saver, its writer, and the task that drives the graph."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import structlog
+from langgraph.errors import GraphDrained
+
+from app import faults
+from app.runs.events import Event
+from app.runs.wire import to_json
+from app.worker.begin import go_on_from, run_config, step_limit, thread_config
+from app.worker.outcome import (
+    CANCELLED,
+    DRAINED,
+    SUCCEEDED,
+    TIMED_OUT,
+    TOO_MANY_STEPS,
+    WAITING,
+    WORKER_LOST,
+    Outcome,
+    failure_of,
+)
+from app.worker.parts import langgraph_modes
+from app.worker.repair import PartialAnswer, repair_thread
+from app.worker.writer import EventWriter
+from tenancy.checkpoints.pool import Fence
+from tenancy.checkpoints.saver import TenantSaver
+from tenancy.checkpoints.store import TenantStore
+from tenancy.database.engine import DatabaseUnavailable
+from tenancy.errors import LeaseLost
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.pregel import Pregel
+
+    from app.agent.graphs import GraphCatalogue
+    from app.stopping import RunStop
+    from app.worker.begin import LoadedRun
+    from app.worker.parts import Part
+    from tenancy.checkpoints.pool import CheckpointPool
+    from tenancy.database.signals import Announcer
+    from tenancy.database.tenant import TenantDatabase
+
+log = structlog.get_logger(__name__)
+
+STOP_SECONDS = 5.0
+"""How long a graph that stops by itself may take, beyond the calls that it must finish."""
+STOPPED_MARK = {"stoa_incomplete": "stopped"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionLimits:
+    """How long and how often a run may be tried, and how many steps it may take."""
+
+    run_seconds: float
+    max_attempts: int
+    recursion_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionServices:
+    """What every attempt works with."""
+
+    database: TenantDatabase
+    pool: CheckpointPool
+    graphs: GraphCatalogue
+    announcer: Announcer
+    limits: ExecutionLimits
+
+
+class Attempt:
+    """Drives one claimed run's graph. Everything that it writes carries the run's fence."""
+
+    def __init__(self, services: ExecutionServices, loaded: LoadedRun, stop: RunStop) -> None:
+        self._services = services
+        self._loaded = loaded
+        self._stop = stop
+        self._failure: BaseException | None = None
+        self._timed_out = False
+        self._steps_left = self._allowed_steps()
+        self._partial = PartialAnswer()
+        self._graph_task: asyncio.Task[None] | None = None
+        self._saver = self._open_saver(loaded.head)
+        self._writer = EventWriter(
+            services.database,
+            services.announcer,
+            loaded.run,
+            loaded.next_seq,
+            loaded.request.stream_modes,
+            self.failed,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        try:
+            await self._saver.close()
+        finally:
+            await self._writer.stop()
+
+    async def carry_out(self) -> Outcome:
+        """Drive the graph until it ends or is stopped, and say what became of the run.
+
+        Raises:
+            LeaseLost: a write found that the run is another worker's.
+            DatabaseUnavailable: Postgres stayed away longer than it is worth waiting.
+        """
+        if self._loaded.cancel_requested:
+            await self._repair()
+            return CANCELLED
+        if self._loaded.attempts_spent >= self._services.limits.max_attempts:
+            return WORKER_LOST
+        task = asyncio.create_task(self._drive(), name=f"run {self._loaded.run.run_id}")
+        self._graph_task = task
+        follower = asyncio.create_task(self._follow_stop(task), name="stop")
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:  # the worker ends, or gave up its lease
+            await _end(task)
+            raise
+        finally:
+            await _end(follower)
+        outcome = self._judge(task)
+        if task.cancelled():
+            await self._repair()
+        return outcome
+
+    async def settle(self, outcome: Outcome) -> None:
+        """Close the saver, then commit the outcome with the last events.
+
+        Raises:
+            LeaseLost, DatabaseUnavailable: it could not be committed.
+        """
+        await self._saver.close()
+        if outcome.code is not None:
+            body = {"error": outcome.code, "message": outcome.message}
+            self._writer.emit(Event("error", to_json(body)))
+        faults.reach("settle.before")
+        await self._writer.settle(outcome)
+        faults.reach("settle.after")
+
+    async def give_up(self) -> None:
+        """Store what was handed in, since another attempt goes on from it."""
+        await self._saver.close()
+        await self._writer.flush()
+
+    def step_ended(self) -> None:
+        """A step is about to be stored: the budget is counted by steps, over all attempts."""
+        faults.reach("checkpoint.before")
+        self._steps_left -= 1
+        if self._steps_left <= 0:
+            self._stop.request_drain("steps")  # LangGraph looks whether it is done first
+
+    def committed(self) -> None:
+        """Writes of the saver's are committed."""
+        faults.reach("checkpoint.after")
+
+    def failed(self, error: BaseException) -> None:
+        """A write failed for good: end the graph, which would go on to its last node."""
+        self._failure = self._failure or error
+        if self._graph_task is not None:
+            self._graph_task.cancel()
+
+    async def _drive(self) -> None:
+        graph = self._bound_graph(self._saver)
+        request = self._loaded.request
+        graph_input, config = await self._start(graph)
+        parts = graph.astream(
+            graph_input,
+            config,
+            context=request.context,
+            stream_mode=langgraph_modes(request.stream_modes),
+            subgraphs=request.stream_subgraphs,
+            durability="sync",
+            control=self._stop,
+        )
+        async for part in _with_namespace(parts, subgraphs=request.stream_subgraphs):
+            if not self._stop.heeded:
+                self._partial.follow(part)
+            await self._writer.emit_part(part)
+            if part[1] == "messages":
+                faults.reach("token.first")
+        if self._saver.is_interrupted:
+            await self._tell_interrupts(graph)
+
+    async def _start(self, graph: Pregel[Any, Any, Any, Any]) -> tuple[Any, RunnableConfig]:
+        """The input and configuration of this attempt."""
+        # Subgraphs count for themselves; LangGraph's own count begins again with each attempt.
+        config = run_config(self._loaded, self._step_limit)
+        if not self._loaded.is_first:
+            head = await graph.aget_state(thread_config(self._loaded))
+            go_on_from(config, head)
+            if "values" in self._loaded.request.stream_modes:
+                self._writer.emit(Event("values", to_json(head.values)))
+            if self._steps_left <= 0:
+                self._stop.request_drain("steps")
+        elif self._loaded.follows_failure and self._loaded.request.checkpoint_id is None:
+            # Not as this run: LangGraph would take its input to be applied already.
+            before = thread_config(self._loaded)
+            await repair_thread(graph, {"configurable": before["configurable"]})
+        return self._loaded.request.input, config
+
+    async def _tell_interrupts(self, graph: Pregel[Any, Any, Any, Any]) -> None:
+        """Stream what the graph waits for: beside finished siblings, LangGraph does not."""
+        if "values" not in self._loaded.request.stream_modes:
+            return
+        state = await graph.aget_state(thread_config(self._loaded))
+        asked = [{"value": each.value, "id": each.id} for each in state.interrupts]
+        self._writer.emit(Event("values", to_json({**state.values, "__interrupt__": asked})))
+
+    async def _follow_stop(self, task: asyncio.Task[None]) -> None:
+        """Wait until the run is to stop or its time is over; then see that the graph ends."""
+        left = self._services.limits.run_seconds - self._loaded.active_seconds
+        try:
+            async with asyncio.timeout(max(left, 0)):
+                await self._stop.cancelled.wait()
+        except TimeoutError:
+            self._timed_out = True
+            self._stop.cancel()
+        else:
+            faults.reach("cancel.followed")
+            stopping = {"tools": list(self._stop.finishing)}
+            self._writer.emit(Event("stopping", to_json(stopping)))
+        if self._stop.heeded:
+            await self._wait_for_calls()
+        while True:
+            task.cancel()
+            await asyncio.sleep(STOP_SECONDS)  # a graph may have taken it for something else
+
+    async def _wait_for_calls(self) -> None:
+        """Return after a while, and not as long as a call is under way that must be finished."""
+        while True:
+            await asyncio.sleep(STOP_SECONDS)
+            if not self._stop.finishing:
+                return
+
+    def _judge(self, task: asyncio.Task[None]) -> Outcome:
+        if self._failure is not None:
+            return self._why(self._failure)
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        stopped = self._stop.cancelled.is_set()
+        if error is None:
+            return WAITING if self._saver.is_interrupted else SUCCEEDED
+        if stopped and isinstance(error, asyncio.CancelledError | GraphDrained):
+            return TIMED_OUT if self._timed_out else CANCELLED
+        if not isinstance(error, GraphDrained):
+            return self._why(error)
+        if self._stop.failure is not None:
+            return self._why(self._stop.failure)
+        return TOO_MANY_STEPS if self._steps_left <= 0 else DRAINED
+
+    def _why(self, error: BaseException) -> Outcome:
+        if isinstance(error, LeaseLost | DatabaseUnavailable):
+            raise error
+        outcome = failure_of(error)
+        log.warning(
+            "run failed",
+            run_id=str(self._loaded.run.run_id),
+            code=outcome.code,
+            error=type(error).__name__,
+        )
+        return outcome
+
+    async def _repair(self) -> None:
+        """Leave the thread in order, through a saver of its own: strays of the graph's come late.
+
+        Raises:
+            LeaseLost, DatabaseUnavailable: it could not be written.
+        """
+        await self._saver.close()
+        self._saver = self._open_saver()
+        graph = self._bound_graph(self._saver)
+        partial = self._partial.message(STOPPED_MARK)
+        await repair_thread(graph, thread_config(self._loaded), partial, self._partial.node)
+
+    def _open_saver(self, head: Any = None) -> TenantSaver:  # noqa: ANN401 - a database row
+        services, run = self._services, self._loaded.run
+        fence = Fence(run.run_id, run.fence)
+        return TenantSaver(
+            services.pool, services.database, run, fence, self._loaded.thread_id, self, head
+        )
+
+    def _bound_graph(self, saver: TenantSaver) -> Pregel[Any, Any, Any, Any]:
+        run = self._loaded.run
+        store = TenantStore(self._services.pool, run.user_id, fence=Fence(run.run_id, run.fence))
+        graph = self._services.graphs.get(self._loaded.graph_id)
+        return graph.copy(update={"checkpointer": saver, "store": store})
+
+    @property
+    def _step_limit(self) -> int:
+        return step_limit(self._loaded, self._services.limits.recursion_limit)
+
+    def _allowed_steps(self) -> int:
+        # LangGraph stores a step of its own when it applies an input.
+        applying = self._loaded.request.input is not None
+        return self._step_limit + applying - self._loaded.steps
+
+
+async def _with_namespace(parts: AsyncIterator[Any], *, subgraphs: bool) -> AsyncIterator[Part]:
+    async for part in parts:
+        yield part if subgraphs else ((), *part)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,124 @@
+"""What an attempt begins with: the claimed run, and where in its graph it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app.runs.runs import RunRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.types import StateSnapshot
+
+    from tenancy.database.tenant import TenantDatabase
+    from tenancy.principal import ClaimedRun
+
+FIRST_CLAIM = 1
+"""The fence of a run's first claim; each claim and each release raises it."""
+
+_BEGIN_ATTEMPT = "SELECT * FROM tenant.begin_attempt($1, $2, $3, $4)"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """What a claimed run needs to be executed."""
+
+    run: ClaimedRun
+    thread_id: UUID
+    graph_id: str
+    request: RunRequest
+    metadata: dict[str, Any]
+    next_seq: int
+    attempts_spent: int
+    active_seconds: float
+    steps: int
+    """Steps that earlier attempts have taken."""
+    cancel_requested: bool
+    follows_failure: bool
+    """Whether the thread's run before this one left something undone."""
+    head: Mapping[str, Any]
+    """The thread's newest checkpoint, read with the run; without an id where there is none."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether no attempt was made before: one that was given back is told by the fence."""
+        return self.run.fence == FIRST_CLAIM
+
+
+async def load_run(database: TenantDatabase, run: ClaimedRun, worker_id: UUID) -> LoadedRun:
+    """Take up a claimed run; its ``metadata`` event is committed with it.
+
+    Raises:
+        LeaseLost: it is no longer this worker's.
+        DatabaseUnavailable: Postgres is away.
+    """
+    claim = (run.run_id, run.fence, worker_id)
+    (row,) = await database.call(run, _BEGIN_ATTEMPT, *claim)
+    return LoadedRun(
+        run=run,
+        thread_id=row["run_thread_id"],
+        graph_id=row["graph_id"],
+        request=RunRequest.from_json(row["request"]),
+        metadata=row["run_metadata"],
+        next_seq=row["next_seq"],
+        attempts_spent=row["attempts_spent"],
+        active_seconds=row["active_seconds"],
+        steps=row["steps"],
+        cancel_requested=row["cancel_requested"],
+        follows_failure=row["follows_failure"],
+        head=row,
+    )
+
+
+def thread_config(loaded: LoadedRun) -> RunnableConfig:
+    """The thread's newest state, as something of this run's.
+
+    The run's id in the metadata is what LangGraph knows a resumed run by: a checkpoint that bears
+    it is gone on from, instead of applying the input a second time.
+    """
+    return {
+        "configurable": {"thread_id": str(loaded.thread_id), "checkpoint_ns": ""},
+        "metadata": {"run_id": str(loaded.run.run_id)},
+    }
+
+
+def run_config(loaded: LoadedRun, recursion_limit: int) -> RunnableConfig:
+    """The configuration that the graph is run with."""
+    wanted = loaded.request.config
+    configurable = {
+        **wanted.get("configurable", {}),
+        "thread_id": str(loaded.thread_id),
+        "checkpoint_ns": "",
+    }
+    if loaded.request.checkpoint_id is not None:
+        configurable["checkpoint_id"] = loaded.request.checkpoint_id
+    return {
+        "configurable": configurable,
+        "tags": list(wanted.get("tags", ())),
+        "recursion_limit": recursion_limit,
+        "metadata": {
+            **loaded.metadata,
+            "graph_id": loaded.graph_id,
+            "run_id": str(loaded.run.run_id),
+        },
+    }
+
+
+def step_limit(loaded: LoadedRun, most: int) -> int:
+    """How many steps the run may take in all, over its attempts."""
+    return int(loaded.request.config.get("recursion_limit", most))
+
+
+def go_on_from(config: RunnableConfig, head: StateSnapshot) -> None:
+    """Let a later attempt go on where an earlier one stopped.
+
+    It passes the original input again, which LangGraph does not apply twice. But once the thread's
+    head is the run's own, the checkpoint that the client chose must go, or a second branch would
+    begin there.
+    """
+    if (head.metadata or {}).get("run_id") == config["metadata"]["run_id"]:
+        config["configurable"].pop("checkpoint_id", None)
