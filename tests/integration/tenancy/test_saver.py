@@ -20,7 +20,7 @@ from tenancy.checkpoints.pool import CheckpointPool, Fence
 from tenancy.checkpoints.saver import TenantReader, TenantSaver
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
-from tenancy.errors import LeaseLost, UserUnavailable
+from tenancy.errors import LeaseLost, RunTrespassed
 from tenancy.principal import ClaimedRun, Principal
 from tests.support.tenancy import (
     claimed_run,
