@@ -192,8 +192,9 @@ class Attempt:
 
     async def _start(self, graph: Pregel[Any, Any, Any, Any]) -> tuple[Any, RunnableConfig]:
         """The input and configuration of this attempt."""
-        # Subgraphs count for themselves; LangGraph's own count begins again with each attempt.
-        config = run_config(self._loaded, self._step_limit)
+        # Its own count, which subgraphs have as well, begins again with each attempt, and fails a
+        # graph that ends with the last step: one more, and the count here comes first.
+        config = run_config(self._loaded, self._step_limit + 1)
         if not self._loaded.is_first:
             head = await graph.aget_state(thread_config(self._loaded))
             go_on_from(config, head)
