@@ -72,3 +72,32 @@ def transition_statement() -> str:
         " RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$"
         f" SELECT (p_before::text, p_after::text) IN ({pairs}) $$"
     )
+
+
+def state_diagram() -> str:
+    """The machine as a Mermaid diagram and a table, as ``docs/run-states.md`` has them.
+
+    ``python -m tenancy.run_states`` prints it.
+    """
+    steps = [
+        (before, after, why)
+        for before, nexts in TRANSITIONS.items()
+        for after, why in nexts.items()
+    ]
+    lines = [
+        "```mermaid",
+        "stateDiagram-v2",
+        f"    [*] --> {FIRST}: accepted",
+        *(f"    {before} --> {after}: {why}" for before, after, why in steps),
+        *(f"    {state} --> [*]" for state in RunState if state in TERMINAL),
+        "```",
+        "",
+        "| from | to | when |",
+        "|---|---|---|",
+        *(f"| `{before}` | `{after}` | {why} |" for before, after, why in steps),
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(state_diagram())  # noqa: T201 - what it is for

@@ -29,6 +29,13 @@ BEGIN
     DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata;
   END IF;
   IF false = ANY (w_replaces) THEN
+    -- A task's id follows from its checkpoint, and an input's too: what another run left there
+    -- under it, and never went on from, would stand in the way of what this one says.
+    DELETE FROM public.checkpoint_writes o
+    USING unnest(w_ns, w_checkpoint, w_task, w_replaces) AS w (ns, id, task, replaces)
+    WHERE NOT w.replaces AND o.user_id = p_user AND o.thread_id = thread
+      AND o.checkpoint_ns = w.ns AND o.checkpoint_id = w.id AND o.task_id = w.task
+      AND o.idx >= 0 AND o.run_id IS DISTINCT FROM p_run;
     INSERT INTO public.checkpoint_writes
       (user_id, thread_id, run_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel,
        type, blob)
@@ -51,7 +58,8 @@ BEGIN
   END IF;
 END $$;
 
--- Writes what a run hands in. The guard is the last statement before the commit.
+-- Writes what a run hands in. The guard comes before the rows, and its locks last until the
+-- commit: whoever deletes the thread or rolls the run back takes thread, run and rows in this order.
 CREATE OR REPLACE FUNCTION tenant.write_checkpoints(
   p_user uuid, p_run uuid, p_fence bigint, p_thread text,
   c_ns text[], c_id text[], c_parent text[], c_checkpoint text[], c_metadata text[],
@@ -62,16 +70,19 @@ CREATE OR REPLACE FUNCTION tenant.write_checkpoints(
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM tenant.begin_write(p_user);
+  PERFORM 1 FROM public.threads t
+  WHERE t.user_id = p_user AND t.thread_id = p_thread::uuid FOR KEY SHARE;
+  PERFORM tenant.hold_fence(p_run, p_fence, p_thread::uuid);
   PERFORM tenant.insert_checkpoints(
     p_user, p_run, p_thread::uuid, c_ns, c_id, c_parent, c_checkpoint, c_metadata,
     b_ns, b_channel, b_version, b_type, b_blob,
     w_ns, w_checkpoint, w_task, w_path, w_idx, w_channel, w_type, w_blob, w_replaces
   );
-  PERFORM tenant.hold_fence(p_run, p_fence, p_thread::uuid);
 END $$;
 
 -- Writes what its owner changed about a thread's state, beside any run: the thread is locked, no
 -- run may hold it, and its newest checkpoint must still be the one that the change was made from.
+-- A claim asks for no thread, so the thread's open runs are locked too: it passes over those.
 CREATE OR REPLACE FUNCTION tenant.write_state(
   p_user uuid, p_head text, p_thread text,
   c_ns text[], c_id text[], c_parent text[], c_checkpoint text[], c_metadata text[],
@@ -87,6 +98,10 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'there is no such thread' USING ERRCODE = 'ST006';
   END IF;
+  PERFORM 1 FROM public.runs r
+  WHERE r.user_id = p_user AND r.thread_id = p_thread::uuid
+    AND r.state IN ('pending', 'running', 'waiting')
+  ORDER BY r.run_id FOR SHARE;
   IF EXISTS (
     SELECT 1 FROM public.runs r
     WHERE r.user_id = p_user AND r.thread_id = p_thread::uuid

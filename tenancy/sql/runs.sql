@@ -2,7 +2,8 @@
 -- user, thread, runs by their id.
 
 -- Whoever tries it, and through whichever door: a run goes only where `tenancy/run_states.py`
--- lets it, its fence never falls, and the time that it ran is added up.
+-- lets it, its fence rises with each claim and each giving back and never falls, one whose cancel
+-- was accepted ends as cancelled, and the time that it ran is added up.
 CREATE OR REPLACE FUNCTION tenant.guard_transition() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -12,13 +13,25 @@ BEGIN
     END IF;
     RETURN NEW;
   END IF;
-  IF NEW.fence < OLD.fence
-     OR (NEW.state <> OLD.state AND NOT tenant.may_become(OLD.state, NEW.state)) THEN
+  IF NEW.fence < OLD.fence THEN
+    RAISE EXCEPTION 'a fence never falls' USING ERRCODE = 'ST007';
+  END IF;
+  IF NEW.state = OLD.state THEN
+    RETURN NEW;
+  END IF;
+  IF NOT tenant.may_become(OLD.state, NEW.state)
+     OR (NEW.cancel_requested_at IS NOT NULL
+         AND NEW.state NOT IN ('pending', 'running', 'cancelled')) THEN
     RAISE EXCEPTION 'a run cannot go from % to %', OLD.state, NEW.state USING ERRCODE = 'ST007';
   END IF;
-  IF OLD.state = 'running' AND NEW.state <> 'running' THEN
+  IF NEW.fence = OLD.fence
+     AND (NEW.state = 'running' OR (OLD.state, NEW.state) = ('running', 'pending')) THEN
+    RAISE EXCEPTION 'a run changes hands under a higher fence' USING ERRCODE = 'ST007';
+  END IF;
+  IF OLD.state = 'running' THEN
+    -- A clock may be set back; time that ran is not taken off again.
     NEW.active_seconds := OLD.active_seconds
-      + extract(epoch FROM clock_timestamp() - OLD.claimed_at);
+      + greatest(0, extract(epoch FROM clock_timestamp() - OLD.claimed_at));
   END IF;
   RETURN NEW;
 END $$;
