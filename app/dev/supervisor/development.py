@@ -24,6 +24,7 @@ class Development:
         self._postgres = EmbeddedPostgres(folder.path)
         self._database = Database(self._postgres)
         self._programs: dict[str, Program] = {}
+        self._hurried = False
 
     async def run(self) -> None:
         """Start everything, say so, and keep it running until cancelled.
@@ -47,15 +48,20 @@ class Development:
             raise _first(errors) from None
 
     async def stop(self) -> None:
-        """End everything, the database last: the others write to it until they are gone."""
+        """End everything: what runs use after them, the database last."""
+        model = self._programs.pop("model", None)
         await asyncio.gather(*(program.stop() for program in self._programs.values()))
+        if model is not None:
+            await model.stop()
+        if self._hurried:
+            self._database.hurry()
         await self._database.stop()
 
     def hurry(self) -> None:
-        """Make a stop that is under way an immediate one."""
+        """Make a stop that is under way an immediate one; runs are given back all the same."""
+        self._hurried = True
         for program in self._programs.values():
             program.hurry()
-        self._database.hurry()
 
     def _services(self) -> list[Service]:
         lasting = [program for name, program in self._programs.items() if name != "migrate"]

@@ -18,7 +18,9 @@ from app.dev.supervisor.health import answers
 from app.dev.supervisor.output import ChildOutput
 
 _POLL_SECONDS = 0.03
-_STOPPING = ((signal.SIGTERM, 10.0),)
+_STOPPING = ((signal.SIGTERM, 12.0),)
+"""Longer than a worker lets running steps finish."""
+_HURRY_SECONDS = 1.5
 STOA = (sys.executable, "-m", "app.cli")
 
 
@@ -124,7 +126,12 @@ class Program:
         self._close_turn()
 
     def hurry(self) -> None:
-        """Kill it."""
+        """Ask again, which ends every program of ours at once; kill it if it does not."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.terminate()
+            asyncio.get_running_loop().call_later(_HURRY_SECONDS, self._kill)
+
+    def _kill(self) -> None:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
 

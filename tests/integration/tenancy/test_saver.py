@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypedDict
 from uuid import UUID, uuid4
 
@@ -20,7 +20,7 @@ from tenancy.checkpoints.pool import CheckpointPool, Fence
 from tenancy.checkpoints.saver import TenantReader, TenantSaver
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
-from tenancy.errors import LeaseLost, RunTrespassed
+from tenancy.errors import LeaseLost, RunTrespassed, UserUnavailable
 from tenancy.principal import ClaimedRun, Principal
 from tests.support.tenancy import (
     claimed_run,
@@ -53,7 +53,7 @@ class Bench:
     def step_ended(self) -> None:
         pass
 
-    def committed(self) -> None:
+    def committed(self, checkpoints: Collection[tuple[str, str]]) -> None:
         pass
 
     def failed(self, error: BaseException) -> None:

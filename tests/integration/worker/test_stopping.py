@@ -176,7 +176,7 @@ class TestARunThatStopsToAsk:
     ) -> None:
         client = service.client("lea")
         thread_id = await new_thread(client)
-        asked = {"assistant": "asking", "graph_input": {"question": "May I?"}}
+        asked: dict[str, Any] = {"assistant": "asking", "graph_input": {"question": "May I?"}}
         first = await start_run(client, thread_id, **asked)
         frames = await read_run(client, first)
         assert ended_as(frames) == "interrupted"
