@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tenancy.database.engine import DatabaseSettings
     from tenancy.principal import UserId
 
+_KEEPALIVE_SECONDS = 5
+
 _BEGIN_READ = "SELECT tenant.begin_read(%s)"
 _BEGIN_WRITE = "SELECT tenant.begin_write(%s)"
 _HOLD_FENCE = "SELECT tenant.hold_fence(%s, %s)"
@@ -51,6 +53,11 @@ class CheckpointPool:
                 "connect_timeout": int(settings.connect_timeout),
                 "application_name": f"{settings.application_name} checkpoints",
                 "options": _options(settings),
+                # A connection that was cut without a word ends like one that was closed.
+                "keepalives_idle": _KEEPALIVE_SECONDS,
+                "keepalives_interval": _KEEPALIVE_SECONDS,
+                "keepalives_count": 3,
+                "tcp_user_timeout": int(settings.command_timeout * 1000),
             },
         )
 

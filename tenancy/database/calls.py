@@ -20,8 +20,6 @@ from tenancy.database.engine import DRIVER_ERRORS, server_settings, translated
 if TYPE_CHECKING:
     from tenancy.database.engine import DatabaseSettings
 
-_GRACE_SECONDS = 5.0
-
 
 class FunctionCalls:
     """A pool of connections that only ever call functions."""
@@ -73,8 +71,7 @@ class FunctionCalls:
                     min_size=0,
                     max_size=self._settings.pool_size,
                     timeout=self._settings.connect_timeout,
-                    # The server's own time-out does not help where the connection is dead.
-                    command_timeout=self._settings.statement_timeout + _GRACE_SECONDS,
+                    command_timeout=self._settings.command_timeout,
                     statement_cache_size=100 if self._settings.prepared_statements else 0,
                     server_settings=server_settings(self._settings),
                     init=_json_codec,

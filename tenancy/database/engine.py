@@ -85,6 +85,11 @@ class DatabaseSettings:
     acquire_timeout: float = 10.0
     application_name: str = "stoa"
 
+    @property
+    def command_timeout(self) -> float:
+        """When to give up on an answer: the server's time-out ends no dead connection."""
+        return self.statement_timeout + 5.0
+
 
 def create_engine(settings: DatabaseSettings) -> AsyncEngine:
     """An engine whose errors carry no parameters, since those are what people wrote."""
@@ -96,6 +101,7 @@ def create_engine(settings: DatabaseSettings) -> AsyncEngine:
         pool_timeout=settings.acquire_timeout,
         connect_args={
             "timeout": settings.connect_timeout,
+            "command_timeout": settings.command_timeout,
             "statement_cache_size": 100 if settings.prepared_statements else 0,
             "server_settings": server_settings(settings),
         },

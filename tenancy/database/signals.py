@@ -36,6 +36,9 @@ _MOST_KEYS = 100
 """Keys per notification: 100 times 74 characters stay below Postgres' 8,000 bytes."""
 _SPACING_SECONDS = 0.004
 """After a notification, wait this long and send together what came meanwhile."""
+_ASK_SECONDS = 10.0
+_ANSWER_SECONDS = 5.0
+"""How often a connection that only listens is asked whether it lives, and how long it may take."""
 _RECONNECT = (*DRIVER_ERRORS, OSError, TimeoutError)
 
 
@@ -115,16 +118,20 @@ class Announcer:
     async def _send(self, connection: asyncpg.Connection) -> None:
         if self._queued:
             self._queued = False
-            await connection.execute("SELECT pg_notify($1, '')", RUN_QUEUED)
+            await _notify(connection, RUN_QUEUED, "")
         for channel, waiting in self._keys.items():
             while waiting:
                 keys = [waiting.popleft() for _ in range(min(_MOST_KEYS, len(waiting)))]
-                await connection.execute("SELECT pg_notify($1, $2)", channel, ",".join(keys))
+                await _notify(connection, channel, ",".join(keys))
 
     def _say(self, channel: str, key: str) -> None:
         if key not in self._keys[channel]:
             self._keys[channel].append(key)
         self._wanted.set()
+
+
+async def _notify(connection: asyncpg.Connection, channel: str, payload: str) -> None:
+    await connection.execute("SELECT pg_notify($1, $2)", channel, payload, timeout=_ANSWER_SECONDS)
 
 
 class Listener:
@@ -174,7 +181,7 @@ class Listener:
                 self._ready.set()
                 for heard in self._channels.values():
                     heard(None)
-                await closed.wait()
+                await _until_lost(connection, closed)
                 log.warning("listener lost its connection", channels=list(self._channels))
             except _RECONNECT as error:
                 log.warning("listener failed", error=type(error).__name__)
@@ -184,6 +191,21 @@ class Listener:
 
     def _hear(self, _connection: object, _pid: int, channel: str, payload: object) -> None:
         self._channels[channel](str(payload))
+
+
+async def _until_lost(connection: asyncpg.Connection, closed: asyncio.Event) -> None:
+    """Return when the connection has ended; one that was cut without a word is noticed by asking.
+
+    Raises:
+        TimeoutError: nobody answers on it.
+    """
+    while True:
+        try:
+            async with asyncio.timeout(_ASK_SECONDS):
+                await closed.wait()
+                return
+        except TimeoutError:
+            await connection.execute("SELECT 1", timeout=_ANSWER_SECONDS)
 
 
 def _setting(closed: asyncio.Event) -> Callable[[object], None]:

@@ -106,3 +106,4 @@ async def test_a_run_that_writes_to_another_thread_comes_to_an_end(
         location = await start_run(client, own, assistant="trespassing", graph_input=there)
         frames = await read_run(client, location)
         assert frames[-1].data["status"] == "error"
+        assert frames[-2].data["error"] == "graph_trespassed"
