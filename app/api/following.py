@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.api import sse
+from app.api.frames import Wanted, follow_run, present_values, run_frames
 from app.api.live import LiveResponse
-from app.runs.tail import RunEnd
+from app.runs.referenced import GoneEvent
 from app.runs.wire import to_json
 from tenancy.errors import NotFound
 from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection
+    from collections.abc import AsyncGenerator
 
     from app.api.services import Services
     from app.runs.events import StoredEvent
     from app.runs.runs import Run
     from tenancy.principal import Principal
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What of a run's stream a client wants to read."""
-
-    after: int = 0
-    """The last event that the client has."""
-    last: int | None = None
-    """The last event in the log, where the client named one of its own."""
-    modes: Collection[str] | None = None
-    """Stream modes; None means everything."""
 
 
 _FAILED = frozenset({RunState.ERROR, RunState.TIMEOUT})
@@ -78,28 +66,12 @@ def wait_for_run(services: Services, principal: Principal, run: Run) -> LiveResp
 async def _frames(
     services: Services, principal: Principal, run: Run, wanted: Wanted
 ) -> AsyncGenerator[bytes, None]:
-    after = wanted.after
     try:
-        if wanted.last is not None and after > wanted.last:
-            yield sse.gap_frame(after, wanted.last)
-            state = await services.history.state(principal, run.thread_id)
-            yield sse.state_frame(to_json(state["values"]))
-            after = wanted.last
-        async with aclosing(_follow(services, principal, run, after)) as followed:
-            async for item in followed:
-                if isinstance(item, RunEnd):
-                    yield sse.end_frame(item)
-                elif sse.is_wanted(item.event, wanted.modes):
-                    yield sse.event_frame(item)
+        async with aclosing(run_frames(services, principal, run, wanted)) as frames:
+            async for frame in frames:
+                yield frame
     except NotFound as error:  # deleted while it was read
         yield sse.error_frame(error.code, str(error))
-
-
-def _follow(
-    services: Services, principal: Principal, run: Run, after: int = 0
-) -> AsyncGenerator[StoredEvent | RunEnd, None]:
-    queued = run.state is RunState.PENDING
-    return services.tail.follow(principal, run.run_id, after, queued=queued)
 
 
 async def _final_values(
@@ -113,17 +85,17 @@ async def _final_values(
 
 async def _final_json(services: Services, principal: Principal, run: Run) -> bytes:
     """The last values that the run itself reported, else those of the thread."""
-    values: bytes | None = None
-    async with aclosing(_follow(services, principal, run)) as followed:
-        async for item in followed:
-            if not isinstance(item, RunEnd):
-                values = item.data if item.event == "values" else values
-            elif item.state in _FAILED:
-                return _failure_json(item.error_code, item.error_message)
-    if values is None:
-        state = await services.history.state(principal, run.thread_id)
-        values = to_json(state["values"])
-    return values
+    values: StoredEvent | None = None
+    async with aclosing(follow_run(services, principal, run)) as pages:
+        async for page in pages:
+            values = next((e for e in reversed(page.events) if e.event == "values"), values)
+            if page.is_last and page.state in _FAILED:
+                return _failure_json(page.error_code, page.error_message)
+    reported = (values,) if values is not None else ()
+    async for event in services.states.fill(principal, run, reported):
+        if not isinstance(event, GoneEvent):
+            return event.data
+    return await present_values(services, principal, run.thread_id)
 
 
 def _failure_json(code: str | None, message: str | None) -> bytes:

@@ -12,7 +12,8 @@ from app.api import sse
 from app.api.accepting import accept_run
 from app.api.answers import json_answer
 from app.api.dependencies import IN_TURN, OpenStreamDep, PrincipalDep, ServicesDep
-from app.api.following import Wanted, run_location, stream_run, wait_for_run
+from app.api.following import run_location, stream_run, wait_for_run
+from app.api.frames import Wanted
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
 from app.api.run_schemas import JoinQuery, RunCreate, RunListQuery, RunView, StreamQuery

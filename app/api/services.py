@@ -12,6 +12,7 @@ from app.api.streams import OpenStreams
 from app.api.turns import RequestTurns
 from app.databases import listen_dsn, service_settings
 from app.runs.history import ThreadHistory
+from app.runs.referenced import ReferencedStates
 from app.runs.tail import RunTail
 from app.settings import Settings, SettingsError
 from tenancy.checkpoints.pool import CheckpointPool
@@ -34,6 +35,7 @@ class Services:
     directory: UserDirectory
     graphs: GraphCatalogue
     history: ThreadHistory
+    states: ReferencedStates
     tail: RunTail
     announcer: Announcer
     streams: OpenStreams
@@ -73,6 +75,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             directory=UserDirectory(database),
             graphs=graphs,
             history=ThreadHistory(database, pool, graphs),
+            states=ReferencedStates(database, pool, graphs),
             tail=tail,
             announcer=announcer,
             streams=OpenStreams(settings.max_streams_per_user),

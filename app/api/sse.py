@@ -12,9 +12,10 @@ from app.runs.states import wire_status
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from uuid import UUID
 
     from app.runs.events import StoredEvent
-    from app.runs.tail import RunEnd
+    from tenancy.run_states import RunState
 
 MEDIA_TYPE = "text/event-stream"
 EVENT_SCHEMA = {
@@ -28,25 +29,27 @@ EVENT_SCHEMA = {
 }
 HEARTBEAT = b": heartbeat\n\n"
 
-_ALWAYS = frozenset({"metadata", "error"})
+_ALWAYS = frozenset({"metadata", "stopping", "error"})
+_DELTAS = frozenset({"messages", "messages-tuple"})
 _EVENT_ID = re.compile(r"-1|0|[1-9][0-9]{0,8}")
 
 
-def event_frame(event: StoredEvent) -> bytes:
+def event_frame(event: StoredEvent, event_id: str) -> bytes:
     """A stored event as one frame; its data is one line already."""
-    return b"event: %b\ndata: %b\nid: %d\n\n" % (event.event.encode(), event.data, event.seq)
+    parts = (event.event.encode(), event.data, event_id.encode())
+    return b"event: %b\ndata: %b\nid: %b\n\n" % parts
 
 
-def end_frame(end: RunEnd) -> bytes:
+def end_frame(run_id: UUID, state: RunState) -> bytes:
     """The end of a run's stream. It has no id: it is not in the log."""
-    data = {"run_id": str(end.run_id), "status": wire_status(end.state)}
+    data = {"run_id": str(run_id), "status": wire_status(state)}
     return b"event: end\ndata: %b\n\n" % orjson.dumps(data)
 
 
-def gap_frame(asked_after: int, last: int) -> bytes:
-    """Says that events after an id were asked for that the log has not; goes on after ``last``."""
-    data = {"asked_after": asked_after, "continues_after": last}
-    return b"event: gap\ndata: %b\nid: %d\n\n" % (orjson.dumps(data), last)
+def gap_frame(asked_after: int, continues_after: int, event_id: str, **why: int) -> bytes:
+    """Says that events after an id were asked for that the log has not, and where it goes on."""
+    data = {"asked_after": asked_after, "continues_after": continues_after, **why}
+    return b"event: gap\ndata: %b\nid: %b\n\n" % (orjson.dumps(data), event_id.encode())
 
 
 def state_frame(values: bytes) -> bytes:
@@ -68,6 +71,11 @@ def is_wanted(event: str, modes: Collection[str] | None) -> bool:
     if name == "messages":
         return "messages-tuple" in modes
     return name.partition("/")[0] in modes
+
+
+def wants_deltas(modes: Collection[str] | None) -> bool:
+    """Say whether the pieces that messages come in belong to one of the modes."""
+    return modes is None or not _DELTAS.isdisjoint(modes)
 
 
 def parse_last_event_id(value: str | None) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app.runs.states import SETTLED
 from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
@@ -51,17 +52,20 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """What a reader finds after a position, and how the run stands in the same snapshot.
-
-    When ``state`` is settled and nothing ``more`` follows, the log is complete.
-    """
+    """What a reader finds after a position, and how the run stands in the same snapshot."""
 
     events: tuple[StoredEvent, ...]
     more: bool
     pruned_through: int
+    """The last number before which retention has left gaps."""
     state: RunState
     error_code: str | None
     error_message: str | None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the log is complete, and this its end."""
+        return self.state in SETTLED and not self.more
 
 
 _APPEND = "SELECT tenant.append_events($1, $2, $3, $4, $5, $6, $7, $8)"

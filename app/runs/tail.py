@@ -9,19 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.runs.events import LogPage, StoredEvent, read_log
-from app.runs.states import SETTLED
+from app.runs.events import read_log
 from tenancy.database.signals import RUN_CHANGED, Listener
 from tenancy.errors import RunNotFound
-from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
     from uuid import UUID
 
+    from app.runs.events import LogPage
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import Owner, UserId
 
@@ -32,16 +30,6 @@ FIRST_CHANGE_SECONDS = 0.05
 def run_key(user_id: UserId, run_id: UUID) -> str:
     """The opaque key under which a run's changes are announced."""
     return f"{user_id}/{run_id}"
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnd:
-    """How a followed run stands at the end of its stream. Never stored: read from its row."""
-
-    run_id: UUID
-    state: RunState
-    error_code: str | None = None
-    error_message: str | None = None
 
 
 class RunTail:
@@ -62,8 +50,8 @@ class RunTail:
 
     async def follow(
         self, owner: Owner, run_id: UUID, after: int = 0, *, queued: bool = False
-    ) -> AsyncGenerator[StoredEvent | RunEnd, None]:
-        """Yield the events after ``after`` as they are committed, then the run's end.
+    ) -> AsyncGenerator[LogPage, None]:
+        """Yield the log after ``after`` as it is committed, page by page, to the one that ends it.
 
         With ``queued`` the log is known to have been empty a moment ago: its first change is
         given a moment to come before it is looked for.
@@ -77,15 +65,15 @@ class RunTail:
             while True:
                 changed.clear()
                 page = await self._read(owner, run_id, after)
-                for event in page.events:
-                    yield event
-                    after = event.seq
-                if page.more:
-                    continue
-                if page.state in SETTLED:
-                    yield RunEnd(run_id, page.state, page.error_code, page.error_message)
+                after = page.events[-1].seq if page.events else after
+                ended = page.is_last
+                if page.events or ended:
+                    yield page
+                if ended:
                     return
-                await _wait(changed, POLL_SECONDS)
+                if not page.more:
+                    del page  # nothing is kept of a log that is only waited for
+                    await _wait(changed, POLL_SECONDS)
 
     async def _read(self, owner: Owner, run_id: UUID, after: int) -> LogPage:
         page = await read_log(self._database, owner, run_id, after)

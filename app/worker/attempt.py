@@ -10,7 +10,8 @@ import structlog
 from langgraph.errors import GraphDrained
 
 from app import faults
-from app.runs.events import Event
+from app.runs.events import CheckpointRef, Event
+from app.runs.referenced import persisted_channels, values_at
 from app.runs.wire import to_json
 from app.worker.begin import go_on_from, run_config, step_limit, thread_config
 from app.worker.outcome import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.pregel import Pregel
+    from langgraph.types import StateSnapshot
 
     from app.agent.graphs import GraphCatalogue
     from app.stopping import RunStop
@@ -160,6 +162,7 @@ class Attempt:
 
     def committed(self) -> None:
         """Writes of the saver's are committed."""
+        self._writer.checkpoints_committed(CheckpointRef(*ref) for ref in self._saver.committed)
         faults.reach("checkpoint.after")
 
     def failed(self, error: BaseException) -> None:
@@ -170,6 +173,7 @@ class Attempt:
 
     async def _drive(self) -> None:
         graph = self._bound_graph(self._saver)
+        self._writer.refer_to(persisted_channels(graph))
         request = self._loaded.request
         graph_input, config = await self._start(graph)
         parts = graph.astream(
@@ -198,8 +202,7 @@ class Attempt:
         if not self._loaded.is_first:
             head = await graph.aget_state(thread_config(self._loaded))
             go_on_from(config, head)
-            if "values" in self._loaded.request.stream_modes:
-                self._writer.emit(Event("values", to_json(head.values)))
+            await self._tell_values(graph, head)
             if self._steps_left <= 0:
                 self._stop.request_drain("steps")
         elif self._loaded.follows_failure and self._loaded.request.checkpoint_id is None:
@@ -207,6 +210,18 @@ class Attempt:
             before = thread_config(self._loaded)
             await repair_thread(graph, {"configurable": before["configurable"]})
         return self._loaded.request.input, config
+
+    async def _tell_values(self, graph: Pregel[Any, Any, Any, Any], head: StateSnapshot) -> None:
+        """Stream what the last attempt has left, in place of what it had half streamed."""
+        if "values" not in self._loaded.request.stream_modes:
+            return
+        ref = CheckpointRef("", head.config["configurable"].get("checkpoint_id", ""))
+        left = await values_at(graph, self._saver, self._loaded.thread_id, ref)
+        if left is None or not isinstance(head.values, dict):
+            self._writer.emit(Event("values", to_json(head.values)))
+        else:
+            shown = {name: left[name] for name in head.values if name in left}
+            self._writer.emit_state(shown, ref)
 
     async def _tell_interrupts(self, graph: Pregel[Any, Any, Any, Any]) -> None:
         """Stream what the graph waits for: beside finished siblings, LangGraph does not."""

@@ -2,7 +2,7 @@
 
 A part is ``(namespace, mode, data)``. Text deltas of one message are merged until they are
 flushed, and of the older mode's growing messages only the newest is kept; everything else is
-frozen to bytes at once, because a graph may change what it emitted.
+frozen to bytes at once, because a graph may change what it emitted. States: ``states.py``.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from langchain_core.messages import AIMessageChunk, BaseMessage, message_chunk_t
 
 from app.runs.events import Event
 from app.runs.wire import message_json, to_json
+from app.worker.states import STATE_MODES, StateEvent, StateEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from langgraph.types import StreamMode
 
-Part = tuple[tuple[str, ...], str, Any]
+    from app.runs.events import CheckpointRef
 
-_SAFE_CHECKPOINT_KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id")
+Part = tuple[tuple[str, ...], str, Any]
 
 
 def langgraph_modes(modes: Iterable[str]) -> list[StreamMode]:
     """The modes that LangGraph must stream so that the wished-for events can be made."""
     wanted = ["messages" if mode == "messages-tuple" else mode for mode in modes]
+    if STATE_MODES.intersection(wanted):
+        wanted.append("checkpoints")  # names the checkpoints of states
     return cast("list[StreamMode]", list(dict.fromkeys(wanted)))
 
 
@@ -70,15 +73,23 @@ class EventBuffer:
     """Collects events between two flushes, in order."""
 
     modes: Sequence[str]
-    _ready: list[Event] = field(default_factory=list)
+    _ready: list[Event | StateEvent] = field(default_factory=list)
     _delta: _Delta | None = None
     _partial: _Partial | None = None
     _whole: dict[tuple[str, str], AIMessageChunk] = field(default_factory=dict)
+    _states: StateEvents = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._states = StateEvents(self.modes)
 
     def __len__(self) -> int:
         return len(self._ready) + (self._delta is not None) + (self._partial is not None)
 
-    def add(self, event: Event) -> None:
+    def refer_to(self, persisted: Collection[str]) -> None:
+        """Learn which channels' values checkpoints have: states may leave these out."""
+        self._states.persisted = persisted
+
+    def add(self, event: Event | StateEvent) -> None:
         """Add an event that is frozen already."""
         self._close()
         self._ready.append(event)
@@ -87,8 +98,13 @@ class EventBuffer:
         """Add what LangGraph streamed."""
         namespace, mode, data = part
         suffix = "".join(f"|{label}" for label in namespace)
+        if mode in STATE_MODES:
+            event = self._states.of_part(suffix, mode, data)
+            if event is not None:
+                self.add(event)
+            return
         if mode != "messages":
-            self.add(Event(f"{mode}{suffix}", to_json(_public(mode, data))))
+            self.add(Event(f"{mode}{suffix}", to_json(data)))
             return
         message, metadata = data
         if "messages-tuple" in self.modes:
@@ -96,11 +112,27 @@ class EventBuffer:
         if "messages" in self.modes:
             self._add_whole(suffix, message, metadata)
 
+    def add_state(self, values: Mapping[str, Any], ref: CheckpointRef) -> None:
+        """Add the ``values`` of a checkpoint that was committed before."""
+        self.add(self._states.at(values, ref))
+
+    def commit(self, checkpoints: Iterable[CheckpointRef]) -> None:
+        """Learn which checkpoints are committed, so that events may refer to them."""
+        self._states.commit(checkpoints)
+
+    def give_up(self) -> None:
+        """Wait for no checkpoint any more: the states that did are stored whole."""
+        self._states.give_up()
+
     def take(self) -> list[Event]:
-        """Everything collected so far; the buffer is empty afterwards."""
-        self._close()
-        taken, self._ready = self._ready, []
-        return taken
+        """What can be stored: everything up to a state that waits for its checkpoint."""
+        waiting = self._states.is_waiting
+        count = next((n for n, each in enumerate(self._ready) if waiting(each)), None)
+        if count is None:
+            self._close()
+            count = len(self._ready)
+        taken, self._ready = self._ready[:count], self._ready[count:]
+        return [each.closed() if isinstance(each, StateEvent) else each for each in taken]
 
     def _add_tuple(self, event: str, message: BaseMessage, metadata: dict[str, Any]) -> None:
         if self._delta is not None and self._delta.takes(event, message):
@@ -149,39 +181,3 @@ def _finished(message: BaseMessage) -> dict[str, Any]:
     if isinstance(message, AIMessageChunk):
         message = message_chunk_to_message(message)
     return message_json(message)
-
-
-def _public(mode: str, data: Any) -> Any:  # noqa: ANN401 - whatever a graph emits
-    """Take configuration and raw errors out of what diagnostics modes carry."""
-    if mode == "checkpoints":
-        return _checkpoint(data)
-    if mode == "tasks":
-        return _task(data)
-    if mode == "debug":
-        payload = data["payload"]
-        public = _checkpoint(payload) if data["type"] == "checkpoint" else _task(payload)
-        return {**data, "payload": public}
-    return data
-
-
-def _checkpoint(payload: Mapping[str, Any]) -> dict[str, Any]:
-    public = dict(payload)
-    public["checkpoint"] = _checkpoint_ref(public.pop("config", None))
-    public["parent_checkpoint"] = _checkpoint_ref(public.pop("parent_config", None))
-    public["tasks"] = [_task(task) for task in payload["tasks"]]
-    return public
-
-
-def _checkpoint_ref(config: Any) -> dict[str, Any] | None:  # noqa: ANN401 - RunnableConfig or None
-    if not config:
-        return None
-    return {key: config["configurable"].get(key) for key in _SAFE_CHECKPOINT_KEYS}
-
-
-def _task(payload: Any) -> dict[str, Any]:  # noqa: ANN401 - one of several typed dicts
-    public = dict(payload)
-    if public.get("error"):
-        public["error"] = "graph_failed"
-    if isinstance(public.get("state"), dict) and "configurable" in public["state"]:
-        public["state"] = {"configurable": _checkpoint_ref(public["state"])}
-    return public

@@ -7,7 +7,7 @@ Flushes come every 50 ms, and up to every 200 ms while the database is slow to t
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.runs.events import Event, append_events, settle_run
 from app.runs.tail import run_key
@@ -15,8 +15,9 @@ from app.worker.parts import EventBuffer
 from tenancy.database.retry import while_database_is_away
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from app.runs.events import CheckpointRef
     from app.worker.outcome import Outcome
     from app.worker.parts import Part
     from tenancy.database.signals import Announcer
@@ -57,6 +58,20 @@ class EventWriter:
         self._streaming = False
         self._task = asyncio.create_task(self._flush_for_ever(), name=f"events {run.run_id}")
 
+    def refer_to(self, persisted: Collection[str]) -> None:
+        """Learn which channels' values checkpoints have: states may leave these out."""
+        self._buffer.refer_to(persisted)
+
+    def emit_state(self, values: Mapping[str, Any], ref: CheckpointRef) -> None:
+        """Add the ``values`` of a checkpoint that was committed before."""
+        self._buffer.add_state(values, ref)
+        self._pending.set()
+
+    def checkpoints_committed(self, checkpoints: Iterable[CheckpointRef]) -> None:
+        """Learn which checkpoints are committed; states are told by reference only then."""
+        self._buffer.commit(checkpoints)
+        self._pending.set()
+
     def emit(self, event: Event) -> None:
         """Add a frozen event."""
         self._buffer.add(event)
@@ -73,6 +88,7 @@ class EventWriter:
             self._streaming = True
             self._hurry.set()
         while len(self._buffer) > MOST_PENDING and not self._task.done():
+            self._buffer.give_up()  # what would come next, the checkpoint's name, must not wait
             self._flushed.clear()
             await self._flushed.wait()
 
@@ -115,6 +131,7 @@ class EventWriter:
         self._pending.set()
         self._hurry.set()
         await asyncio.gather(self._task, return_exceptions=True)
+        self._buffer.give_up()
 
     async def _flush_for_ever(self) -> None:
         clock = asyncio.get_running_loop().time

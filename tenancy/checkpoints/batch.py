@@ -46,7 +46,7 @@ class CheckpointBatch:
     """
 
     threads: set[str] = field(default_factory=set)
-    checkpoints: dict[Row, Row] = field(default_factory=dict)
+    checkpoints: dict[tuple[str, str], Row] = field(default_factory=dict)
     blobs: dict[Row, Row] = field(default_factory=dict)
     writes: dict[Row, Row] = field(default_factory=dict)
 

@@ -123,6 +123,8 @@ class TenantSaver(TenantReader):
         self._observer = observer
         self.is_interrupted = False
         """Whether the newest step stopped at an interrupt."""
+        self.committed: set[tuple[str, str]] = set()
+        """Namespace and id of each checkpoint that was committed."""
         self._batch = CheckpointBatch()
         self._waiting: list[asyncio.Future[None]] = []
         self._due: asyncio.TimerHandle | None = None
@@ -230,6 +232,7 @@ class TenantSaver(TenantReader):
                 _fail(waiting, error)
                 self._observer.failed(error)
             else:
+                self.committed.update(batch.checkpoints)
                 self._observer.committed()
                 _succeed(waiting)
         self._writing = None

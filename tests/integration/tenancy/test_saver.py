@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, TypedDict
 from uuid import UUID, uuid4
 
@@ -53,7 +53,7 @@ class Bench:
     def step_ended(self) -> None:
         pass
 
-    def committed(self, checkpoints: Collection[tuple[str, str]]) -> None:
+    def committed(self) -> None:
         pass
 
     def failed(self, error: BaseException) -> None:

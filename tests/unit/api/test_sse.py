@@ -9,7 +9,6 @@ import pytest
 from app.api import sse
 from app.api.refusals import MalformedRequest
 from app.runs.events import StoredEvent
-from app.runs.tail import RunEnd
 from tenancy.run_states import RunState
 
 RUN = UUID("00000000-0000-0000-0000-000000000001")
@@ -17,7 +16,7 @@ RUN = UUID("00000000-0000-0000-0000-000000000001")
 
 class TestAFrame:
     def test_of_an_event_carries_its_bytes_and_its_number(self) -> None:
-        frame = sse.event_frame(StoredEvent(3, "values|sub:1", b'{"a":1}'))
+        frame = sse.event_frame(StoredEvent(3, "values|sub:1", b'{"a":1}'), "3")
         assert frame == b'event: values|sub:1\ndata: {"a":1}\nid: 3\n\n'
 
     @pytest.mark.parametrize(
@@ -30,7 +29,7 @@ class TestAFrame:
         ],
     )
     def test_of_the_end_has_no_number(self, state: RunState, status: bytes) -> None:
-        frame = sse.end_frame(RunEnd(RUN, state))
+        frame = sse.end_frame(RUN, state)
         data = b'{"run_id":"%b","status":"%b"}' % (str(RUN).encode(), status)
         assert frame == b"event: end\ndata: %b\n\n" % data
 
@@ -60,6 +59,7 @@ class TestAMode:
             ("messages/partial", ["messages"], True),
             ("messages/partial", ["messages-tuple"], False),
             ("metadata", ["values"], True),
+            ("stopping", ["values"], True),
             ("error", ["values"], True),
         ],
     )

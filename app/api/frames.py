@@ -1,0 +1,118 @@
+"""A run's log as the frames of a stream: what is stored, what is missing, what is to come."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.api import sse
+from app.runs.referenced import GoneEvent
+from app.runs.wire import to_json
+from tenancy.run_states import RunState
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Collection
+    from uuid import UUID
+
+    from app.api.services import Services
+    from app.runs.events import LogPage
+    from app.runs.runs import Run
+    from tenancy.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of a run's stream a client wants to read."""
+
+    after: int = 0
+    """The last event that the client has."""
+    last: int | None = None
+    """The last event in the log, where the client named one of its own."""
+    modes: Collection[str] | None = None
+    """Stream modes; None means everything."""
+    id_of: Callable[[int], str] = str
+    """What an event's place in the log is called on this stream."""
+
+
+def follow_run(
+    services: Services, principal: Principal, run: Run, after: int = 0
+) -> AsyncGenerator[LogPage, None]:
+    """The pages of a run's log, to its end."""
+    queued = run.state is RunState.PENDING
+    return services.tail.follow(principal, run.run_id, after, queued=queued)
+
+
+async def present_values(services: Services, principal: Principal, thread_id: UUID) -> bytes:
+    """What a thread holds now."""
+    state = await services.history.state(principal, thread_id)
+    return to_json(state["values"])
+
+
+async def run_frames(
+    services: Services, principal: Principal, run: Run, wanted: Wanted
+) -> AsyncGenerator[bytes, None]:
+    """Yield a run's events after a place in its log, each once, then its end.
+
+    What the log has no more, or never had, is told by a ``gap``, and once by the thread's present
+    values.
+
+    Raises:
+        RunNotFound: the run was deleted meanwhile.
+    """
+    frames = _RunFrames(services, principal, run, wanted)
+    async with aclosing(frames.all()) as every:
+        async for frame in every:
+            yield frame
+
+
+class _RunFrames:
+    """One reader's way through a run's log."""
+
+    def __init__(self, services: Services, principal: Principal, run: Run, wanted: Wanted) -> None:
+        self._services = services
+        self._principal = principal
+        self._run = run
+        self._wanted = wanted
+        self._after = wanted.after
+        self._told_pruned = 0
+        self._told_values = False
+
+    async def all(self) -> AsyncGenerator[bytes, None]:
+        last = self._wanted.last
+        if last is not None and self._after > last:
+            async for frame in self._gap(self._after, last):
+                yield frame
+            self._after = last
+        pages = follow_run(self._services, self._principal, self._run, self._after)
+        async with aclosing(pages):
+            async for page in pages:
+                async for frame in self._page(page):
+                    yield frame
+                if page.is_last:
+                    yield sse.end_frame(self._run.run_id, page.state)
+
+    async def _page(self, page: LogPage) -> AsyncGenerator[bytes, None]:
+        modes = self._wanted.modes
+        if page.pruned_through > max(self._after, self._told_pruned) and sse.wants_deltas(modes):
+            self._told_pruned = page.pruned_through
+            missing = {"pruned_through": page.pruned_through}
+            async for frame in self._gap(self._after, self._after, **missing):
+                yield frame
+        events = (event for event in page.events if sse.is_wanted(event.event, modes))
+        filled = self._services.states.fill(self._principal, self._run, events)
+        async with aclosing(filled):
+            async for event in filled:
+                if isinstance(event, GoneEvent):
+                    async for frame in self._gap(event.seq - 1, event.seq):
+                        yield frame
+                else:
+                    yield sse.event_frame(event, self._wanted.id_of(event.seq))
+        self._after = page.events[-1].seq if page.events else self._after
+
+    async def _gap(self, after: int, goes_on: int, **why: int) -> AsyncGenerator[bytes, None]:
+        yield sse.gap_frame(after, goes_on, self._wanted.id_of(goes_on), **why)
+        if not self._told_values:
+            self._told_values = True
+            values = await present_values(self._services, self._principal, self._run.thread_id)
+            yield sse.state_frame(values)
