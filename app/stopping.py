@@ -71,3 +71,37 @@ def stop_of(runtime: Runtime[Any]) -> RunStop | None:
         return None
     control.heeded = True
     return control
+
+
+async def until_done_or_cancelled(
+    task: asyncio.Task[Any], stop: RunStop | None, seconds: float | None = None
+) -> None:
+    """Return when the task has ended, its run is to stop now, or the time is over."""
+    waiting: set[asyncio.Task[Any]] = {task}
+    cancelled = None if stop is None else asyncio.create_task(stop.cancelled.wait())
+    if cancelled is not None:
+        waiting.add(cancelled)
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if cancelled is not None:
+            cancelled.cancel()
+
+
+async def end_task(task: asyncio.Task[Any], seconds: float | None = None) -> BaseException | None:
+    """Cancel a task unless it has ended, wait for its end, and return what it ended with.
+
+    One that takes no notice is left to itself after so many ``seconds``.
+    """
+    task.add_done_callback(_take_error)
+    task.cancel()
+    await asyncio.wait({task}, timeout=seconds)
+    if not task.done() or task.cancelled():
+        return asyncio.CancelledError()
+    return task.exception()
+
+
+def _take_error(task: asyncio.Task[Any]) -> None:
+    """Nobody may ask any more: asyncio would write the error, and what it quotes, to the log."""
+    if not task.cancelled():
+        task.exception()

@@ -14,6 +14,7 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
 from app.agent.agent import build_agent
+from app.agent.model import offered
 from app.models.chat import build_chat_model, close_chat_model
 from app.models.settings import ModelSettings
 from app.settings import SettingsError
@@ -51,7 +52,8 @@ class GraphCatalogue:
         )
         self._graphs: dict[str, Pregel[Any, Any, Any, Any]] = {AGENT: agent}
         if settings.graphs is not None:
-            self._graphs |= load_graphs(settings.graphs)
+            with offered(self._model):
+                self._graphs |= load_graphs(settings.graphs)
         self._assistants = {uuid5(_ASSISTANTS, graph_id): graph_id for graph_id in self._graphs}
 
     def resolve(self, assistant: str) -> Assistant:

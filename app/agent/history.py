@@ -1,19 +1,76 @@
-"""What a conversation's history must look like for a model to take it."""
+"""A conversation as a model's API accepts it: every tool call answered, right after it was made.
+
+Stops, crashes and clients leave other histories behind. Pure functions; the stored messages stay
+as they are.
+"""
 
 from __future__ import annotations
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import NAMESPACE_OID, uuid5
 
-INTERRUPTED = "This call was interrupted before it had a result."
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+
+NO_RESULT = "This call was interrupted before it had a result. It may have had an effect."
 
 
-def closing_messages(messages: list[BaseMessage]) -> list[ToolMessage]:
-    """An error result for each tool call that has none, in the order of the calls."""
-    answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+def answered(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The conversation with each tool call's result right after the message that made the call.
+
+    A call without a result gets an error for one. Results of no call, and second ones, are left
+    out: a model's API refuses them.
+    """
+    return [message for exchange in _exchanges(messages) for message in exchange.in_order()]
+
+
+def closing_messages(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
+    """An error result for each tool call that has none, in the order of the calls.
+
+    The same call gets the same message id each time, so repairing twice adds nothing.
+    """
     return [
-        ToolMessage(INTERRUPTED, tool_call_id=call["id"], name=call["name"], status="error")
-        for message in messages
-        if isinstance(message, AIMessage)
-        for call in message.tool_calls
-        if call["id"] is not None and call["id"] not in answered
+        exchange.closing(call_id)
+        for exchange in _exchanges(messages)
+        for call_id in exchange.calls
+        if call_id not in exchange.results
     ]
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """A message, the tool calls that it makes, by id, and their results."""
+
+    message: BaseMessage
+    calls: dict[str, ToolCall]
+    results: dict[str, ToolMessage] = field(default_factory=dict)
+
+    def in_order(self) -> list[BaseMessage]:
+        results = (self.results.get(call_id) or self.closing(call_id) for call_id in self.calls)
+        return [self.message, *results]
+
+    def closing(self, call_id: str) -> ToolMessage:
+        return ToolMessage(
+            NO_RESULT,
+            id=str(uuid5(NAMESPACE_OID, f"{self.message.id} {call_id}")),
+            tool_call_id=call_id,
+            name=self.calls[call_id]["name"],
+            status="error",
+        )
+
+
+def _exchanges(messages: Sequence[BaseMessage]) -> list[_Exchange]:
+    """Group results with their calls. An id that is used again belongs to the newer call."""
+    exchanges: list[_Exchange] = []
+    waiting: dict[str, _Exchange] = {}
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            exchange = waiting.pop(message.tool_call_id, None)
+            if exchange is not None:
+                exchange.results[message.tool_call_id] = message
+            continue
+        calls = message.tool_calls if isinstance(message, AIMessage) else []
+        exchange = _Exchange(message, {call["id"] or "": call for call in calls})
+        exchanges.append(exchange)
+        waiting |= dict.fromkeys(exchange.calls, exchange)
+    return exchanges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, ToolCall
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 
@@ -30,3 +30,9 @@ class AgentState(TypedDict):
     messages: Annotated[
         list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)
     ]
+
+
+class ToolTask(TypedDict):
+    """What a task that calls a tool is sent: no part of the conversation."""
+
+    call: ToolCall
