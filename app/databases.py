@@ -20,6 +20,11 @@ def dispatch_settings(settings: Settings) -> DatabaseSettings:
     return _role(settings, settings.required("dispatch_database_url"), pool_size=4)
 
 
+def maintenance_settings(settings: Settings) -> DatabaseSettings:
+    """The maintenance role: what happens to everybody's rows without reading them."""
+    return _role(settings, settings.required("maintenance_database_url"), pool_size=2)
+
+
 def listen_dsn(settings: Settings) -> str:
     """The direct DSN for LISTEN and NOTIFY."""
     return settings.required(

@@ -14,7 +14,12 @@ branch_labels = None
 depends_on = None
 
 STATEMENTS = (
-    "ALTER TABLE workers ADD COLUMN draining boolean NOT NULL DEFAULT false",
+    # A PID alone is somebody else's sooner or later: the start time says whose it was.
+    """
+    ALTER TABLE workers
+      ADD COLUMN draining boolean NOT NULL DEFAULT false,
+      ADD COLUMN process_started_at timestamptz
+    """,
     # `attempt` numbers the claims; only those that a crash ended count against the limit.
     """
     ALTER TABLE runs
@@ -28,6 +33,8 @@ STATEMENTS = (
       ADD CHECK (multitask_strategy IN ('enqueue', 'reject', 'interrupt', 'rollback'))
     """,
     "UPDATE runs SET attempts_spent = greatest(attempt - 1, 0)",
+    # An operator knows a run by its id alone.
+    "CREATE INDEX runs_by_id ON runs (run_id)",
     # What retention has yet to look at.
     """
     CREATE INDEX runs_unpruned ON runs (ended_at)

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from app.cli import bench, dev, gateway, migrate, model, settings, web, worker
+from app.cli import admin, bench, dev, gateway, migrate, model, settings, web, worker
 from app.cli.failures import exit_status
 
 application = typer.Typer(
@@ -28,6 +28,7 @@ for name, module in (
     ("settings", settings),
 ):
     application.command(name)(module.command)
+application.add_typer(admin.application, name="admin")
 application.add_typer(bench.application, name="bench")
 
 

@@ -22,6 +22,7 @@ import structlog
 
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.errors import StoaError
+from tenancy.reconcile.processes import process_start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,11 @@ class LeaseKeeper:
         asked_at = time.clock_gettime(_CLOCK)
         try:
             await database.register_worker(
-                self._worker_id, socket.gethostname(), os.getpid(), self._lease_seconds
+                self._worker_id,
+                socket.gethostname(),
+                os.getpid(),
+                self._lease_seconds,
+                process_start(),
             )
         finally:
             await database.close()

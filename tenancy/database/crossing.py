@@ -15,12 +15,13 @@ from tenancy.principal import ClaimedRun, UserId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
     from uuid import UUID
 
     from tenancy.database.engine import DatabaseSettings
 
 
-_REGISTER = "SELECT dispatch.register_worker($1, $2, $3, $4)"
+_REGISTER = "SELECT dispatch.register_worker($1, $2, $3, $4, $5)"
 _RENEW = "SELECT dispatch.renew_lease($1, $2)"
 _CLAIM = "SELECT user_id, run_id, fence FROM dispatch.claim_runs($1, $2, $3)"
 _HELD = "SELECT user_id, run_id, fence, cancel_requested FROM dispatch.held_runs($1)"
@@ -46,10 +47,15 @@ class DispatchDatabase:
         self._calls = FunctionCalls(settings)
 
     async def register_worker(
-        self, worker_id: UUID, host: str, pid: int, lease_seconds: float
+        self,
+        worker_id: UUID,
+        host: str,
+        pid: int,
+        lease_seconds: float,
+        process_started_at: datetime | None = None,
     ) -> None:
-        """Open a worker's lease."""
-        await self._calls.fetch(_REGISTER, worker_id, host, pid, lease_seconds)
+        """Open a worker's lease. The process's start time tells its PID from a later one's."""
+        await self._calls.fetch(_REGISTER, worker_id, host, pid, process_started_at, lease_seconds)
 
     async def renew_lease(self, worker_id: UUID, lease_seconds: float) -> bool:
         """Renew the lease; False if it had run out already, which nothing can undo."""

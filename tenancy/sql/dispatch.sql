@@ -4,11 +4,12 @@
 CREATE SCHEMA IF NOT EXISTS dispatch;
 
 CREATE OR REPLACE FUNCTION dispatch.register_worker(
-  p_worker uuid, p_host text, p_pid int, p_lease_seconds float8
+  p_worker uuid, p_host text, p_pid int, p_process_started_at timestamptz, p_lease_seconds float8
 ) RETURNS void
 LANGUAGE sql AS $$
-  INSERT INTO public.workers (worker_id, host, pid, started_at, lease_until)
-  SELECT p_worker, p_host, p_pid, now.at, now.at + make_interval(secs => p_lease_seconds)
+  INSERT INTO public.workers (worker_id, host, pid, process_started_at, started_at, lease_until)
+  SELECT p_worker, p_host, p_pid, p_process_started_at,
+    now.at, now.at + make_interval(secs => p_lease_seconds)
   FROM (SELECT clock_timestamp() AS at) AS now;
 $$;
 

@@ -1,0 +1,1 @@
+"""What an operator asks for on the command line: states, ids, counts and times, nobody's words."""

@@ -1,0 +1,162 @@
+"""What became of a run, as an operator may know it: no word that a person wrote, no user's id."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, Field, computed_field
+
+from app.databases import maintenance_settings
+from app.logging import tenant_reference
+from tenancy.database.inspection import InspectionDatabase
+from tenancy.database.roles import assert_role
+from tenancy.errors import RunNotFound
+from tenancy.principal import UserId
+from tenancy.run_states import RunState
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+_EPOCH = datetime(1582, 10, 15, tzinfo=UTC)
+"""Where the timestamps of UUIDs of version 6 begin, in steps of 100 ns."""
+_STEP_BITS = 14
+
+Moment = Annotated[datetime, AfterValidator(lambda at: at.astimezone(UTC))]
+
+
+class Lease(BaseModel):
+    """The worker that has the run now."""
+
+    worker_id: UUID
+    host: str
+    until: Moment
+    over: bool
+    draining: bool
+
+
+class Attempt(BaseModel):
+    """One claim. ``host`` is known while the worker's row is there."""
+
+    attempt: int
+    fence: int
+    worker_id: UUID
+    host: str | None
+    claimed_at: Moment
+    ended_at: Moment | None
+    ended_by: str | None
+
+
+class Step(BaseModel):
+    """A checkpoint of the graph itself, read from its id alone."""
+
+    checkpoint_id: str
+    step: int
+    at: Moment
+
+
+class Checkpoints(BaseModel):
+    """What the run wrote to its thread's state and is still there."""
+
+    root: int
+    sub: int
+    namespaces: int = Field(description="Of subgraphs.")
+    steps: list[Step]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return self.root + self.sub
+
+
+class EventKind(BaseModel):
+    """The events of one kind in the run's log."""
+
+    kind: str
+    count: int
+    bytes: int
+    first_seq: int
+    last_seq: int
+    first_at: Moment
+    last_at: Moment
+
+
+class Timeline(BaseModel):
+    """Everything about a run but its content."""
+
+    run_id: UUID
+    tenant: str = Field(description="The user's pseudonym, as in logs.")
+    thread_id: UUID
+    graph_id: str
+    state: RunState
+    error_code: str | None
+    multitask_strategy: str
+    fence: int
+    attempt: int
+    attempts_spent: int
+    active_seconds: float
+    created_at: Moment
+    claimed_at: Moment | None
+    ended_at: Moment | None
+    cancel_requested_at: Moment | None
+    cancel_action: str | None
+    pruned_through: int
+    pruned_at: Moment | None
+    lease: Lease | None
+    attempts: list[Attempt]
+    checkpoints: Checkpoints
+    events: list[EventKind]
+
+
+async def timeline_of(settings: Settings, run_id: UUID) -> Timeline:
+    """What became of a run, whoever's it is.
+
+    Raises:
+        RunNotFound: nobody has such a run.
+        WrongRole: the maintenance role may do more or less than it must.
+        DatabaseUnavailable: Postgres cannot be reached.
+    """
+    maintenance = maintenance_settings(settings)
+    await assert_role(maintenance, reads_content=False)
+    database = InspectionDatabase(maintenance)
+    try:
+        found = await database.run(run_id)
+    finally:
+        await database.close()
+    if found is None:
+        raise RunNotFound(f"There is no run {run_id}; it may have been deleted.")
+    return _timeline(found)
+
+
+def _timeline(found: dict[str, Any]) -> Timeline:
+    run, checkpoints = found["run"], found["checkpoints"]
+    steps = [step_of(each) for each in checkpoints.pop("root_ids")]
+    return Timeline.model_validate(
+        {
+            **run,
+            "tenant": tenant_reference(UserId(UUID(run["user_id"]))),
+            "lease": found["lease"],
+            "attempts": found["attempts"],
+            "checkpoints": {**checkpoints, "steps": steps},
+            "events": found["events"],
+        }
+    )
+
+
+def step_of(checkpoint_id: str) -> Step:
+    """Which step a checkpoint was, and when: LangGraph makes both part of its id (UUID, version 6).
+
+    The number is the thread's, in fourteen bits; -1 is a first input's.
+    """
+    bits = UUID(checkpoint_id).int
+    ticks = (bits >> 80) << 12 | bits >> 64 & 0xFFF
+    number = bits >> 48 & (1 << _STEP_BITS) - 1
+    if number >= 1 << _STEP_BITS - 1:
+        number -= 1 << _STEP_BITS
+    return Step(
+        checkpoint_id=checkpoint_id,
+        step=number,
+        at=_EPOCH + timedelta(microseconds=ticks // 10),
+    )

@@ -1,0 +1,92 @@
+"""``stoa admin``: what an operator does and looks into, without reading anybody's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from app.cli.failures import FAILED
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SOMETHING_TO_DO = 3
+_WIDTH = 160
+"""Columns of a table that goes into a file or a pipe, where there is no terminal to ask."""
+
+application = typer.Typer(
+    help="Look after a deployment: put back what dead processes left, see what became of a run."
+    " Shows ids, states, counts and times, never what anybody wrote.",
+    no_args_is_help=True,
+)
+
+
+@application.command()
+def reconcile(
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be done.")
+    ] = False,
+) -> None:
+    """Put back the runs of dead workers and clear the workers away, if their death is proven.
+
+    Proven means: the lease is over by the database's clock, and the run's fence could be raised.
+    Whatever may be alive stays; no run is ever deleted. Safe at any time and as often as you like:
+    workers do the same when they start. Connects with STOA_DISPATCH_DATABASE_URL.
+
+    Exits 0 when nothing is left to do, 1 when something failed, and, with --dry-run, 3 when
+    something would be done.
+    """
+    import asyncio
+
+    from app.admin.reconciliation import findings_table, outcome_line, reconcile_once
+    from app.settings import load_settings
+
+    summary = asyncio.run(reconcile_once(load_settings(), dry_run=dry_run))
+    console = _console()
+    if summary.findings:
+        console.print(findings_table(summary))
+    console.print(outcome_line(summary))
+    if summary.failures:
+        raise typer.Exit(FAILED)
+    if dry_run and summary.changed:
+        raise typer.Exit(SOMETHING_TO_DO)
+
+
+@application.command()
+def run(
+    run_id: Annotated[UUID, typer.Argument(metavar="ID", help="The run's id.", show_default=False)],
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Show what became of a run: claims, fences, lease, steps, checkpoints and events by size.
+
+    Finds anybody's run by its id. The user is shown as the reference that logs use, and nothing
+    that a person wrote is shown or read: their own client has that. Connects with
+    STOA_MAINTENANCE_DATABASE_URL.
+
+    Exits 1 when there is no such run, 2 when that is no id.
+    """
+    import asyncio
+
+    from app.admin.timeline_report import timeline_report
+    from app.admin.timelines import timeline_of
+    from app.settings import load_settings
+
+    timeline = asyncio.run(timeline_of(load_settings(), run_id))
+    if json:
+        typer.echo(timeline.model_dump_json(indent=2))
+    else:
+        _console().print(timeline_report(timeline))
+
+
+def _console() -> Console:
+    """Standard output: as wide as the terminal, or wide enough for a line to stay one."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = _WIDTH
+    return console

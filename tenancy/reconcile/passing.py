@@ -1,0 +1,98 @@
+"""One pass over what earlier processes left: look, classify, act. A second changes nothing."""
+
+from __future__ import annotations
+
+import socket
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tenancy.database.engine import DatabaseUnavailable
+from tenancy.database.leftovers import LeftoverDatabase
+from tenancy.reconcile.facts import Facts, Kind, Lease, Outcome
+from tenancy.reconcile.processes import look_for
+from tenancy.reconcile.rules import classify
+from tenancy.reconcile.summary import Finding, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from uuid import UUID
+
+    from tenancy.database.engine import DatabaseSettings
+    from tenancy.reconcile.facts import ProcessName
+
+
+async def reconcile(dispatch: DatabaseSettings, *, dry_run: bool = False) -> Summary:
+    """Put back what dead workers had and clear them away; keep what may be alive.
+
+    Any number may do so at once, beside workers and reapers. Runs that were put back wait for a
+    claim: whoever called may want to say so.
+
+    Args:
+        dispatch: how to reach the database under the dispatch role.
+        dry_run: change nothing, say what would be done.
+
+    Raises:
+        DatabaseUnavailable: Postgres cannot be reached.
+    """
+    database = LeftoverDatabase(dispatch)
+    try:
+        return Summary(tuple(await _Pass(database, dry_run=dry_run).findings()), dry_run)
+    finally:
+        await database.close()
+
+
+class _Pass:
+    def __init__(self, database: LeftoverDatabase, *, dry_run: bool) -> None:
+        self._database = database
+        self._dry_run = dry_run
+        self._host = socket.gethostname()
+
+    async def findings(self) -> list[Finding]:
+        # Runs first: a worker's row goes once nothing refers to it.
+        runs = [
+            await self._settle(
+                Kind.RUN,
+                lost.run.run_id,
+                lost.process,
+                lost.lease,
+                partial(self._database.take_back, lost.run),
+            )
+            for lost in await self._database.lost_runs()
+        ]
+        workers = [
+            await self._settle(
+                Kind.WORKER,
+                row.worker_id,
+                row.process,
+                row.lease,
+                partial(self._database.remove_worker, row.worker_id),
+            )
+            for row in await self._database.workers()
+        ]
+        return [*workers, *runs]
+
+    async def _settle(
+        self,
+        kind: Kind,
+        thing: UUID,
+        name: ProcessName,
+        lease: Lease,
+        take_back: Callable[[], Awaitable[Outcome]],
+    ) -> Finding:
+        process = look_for(name, self._host)
+        outcome, error = Outcome.NOT_TRIED, None
+        if lease is not Lease.LIVE:
+            outcome, error = await self._try(take_back)
+        verdict = classify(Facts(kind, lease, process, outcome))
+        return Finding(kind, thing, name.pid is not None, verdict, error)
+
+    async def _try(self, take_back: Callable[[], Awaitable[Outcome]]) -> tuple[Outcome, str | None]:
+        """Act, or say what acting would come to. One failure does not keep the rest from it."""
+        if self._dry_run:
+            return Outcome.DONE, None
+        try:
+            return await take_back(), None
+        except DatabaseUnavailable:  # the rest would only fail alike
+            raise
+        except Exception as error:  # noqa: BLE001 - told by its class, since its words may quote
+            return Outcome.FAILED, type(error).__name__
