@@ -126,7 +126,7 @@ async def timeline_of(settings: Settings, run_id: UUID) -> Timeline:
     finally:
         await database.close()
     if found is None:
-        raise RunNotFound(f"There is no run {run_id}; it may have been deleted.")
+        raise RunNotFound(f"There is no run {run_id}; it may be deleted.")
     return _timeline(found)
 
 
