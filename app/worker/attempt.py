@@ -162,7 +162,7 @@ class Attempt:
 
     def committed(self) -> None:
         """Writes of the saver's are committed."""
-        self._writer.checkpoints_committed(CheckpointRef(*ref) for ref in self._saver.committed)
+        self._writer.checkpoints_changed()
         faults.reach("checkpoint.after")
 
     def failed(self, error: BaseException) -> None:
@@ -173,7 +173,7 @@ class Attempt:
 
     async def _drive(self) -> None:
         graph = self._bound_graph(self._saver)
-        self._writer.refer_to(persisted_channels(graph))
+        self._writer.refer_to(self._saver, persisted_channels(graph))
         request = self._loaded.request
         graph_input, config = await self._start(graph)
         parts = graph.astream(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from langgraph.types import StreamMode
 
     from app.runs.events import CheckpointRef
+    from app.worker.states import Checkpoints
 
 Part = tuple[tuple[str, ...], str, Any]
 
@@ -85,8 +86,9 @@ class EventBuffer:
     def __len__(self) -> int:
         return len(self._ready) + (self._delta is not None) + (self._partial is not None)
 
-    def refer_to(self, persisted: Collection[str]) -> None:
-        """Learn which channels' values checkpoints have: states may leave these out."""
+    def refer_to(self, checkpoints: Checkpoints, persisted: Collection[str]) -> None:
+        """Let states leave out the persisted channels' values where a checkpoint holds them."""
+        self._states.checkpoints = checkpoints
         self._states.persisted = persisted
 
     def add(self, event: Event | StateEvent) -> None:
@@ -113,21 +115,18 @@ class EventBuffer:
             self._add_whole(suffix, message, metadata)
 
     def add_state(self, values: Mapping[str, Any], ref: CheckpointRef) -> None:
-        """Add the ``values`` of a checkpoint that was committed before."""
+        """Add the ``values`` of a checkpoint."""
         self.add(self._states.at(values, ref))
-
-    def commit(self, checkpoints: Iterable[CheckpointRef]) -> None:
-        """Learn which checkpoints are committed, so that events may refer to them."""
-        self._states.commit(checkpoints)
 
     def give_up(self) -> None:
         """Wait for no checkpoint any more: the states that did are stored whole."""
-        self._states.give_up()
+        for event in self._ready:
+            if isinstance(event, StateEvent):
+                event.give_up()
 
     def take(self) -> list[Event]:
         """What can be stored: everything up to a state that waits for its checkpoint."""
-        waiting = self._states.is_waiting
-        count = next((n for n, each in enumerate(self._ready) if waiting(each)), None)
+        count = next((n for n, each in enumerate(self._ready) if _is_waiting(each)), None)
         if count is None:
             self._close()
             count = len(self._ready)
@@ -171,6 +170,10 @@ class EventBuffer:
         if self._partial is not None and self._partial.tells(key):
             self._partial = None  # it is said again, and whole
         self.add(Event(f"messages/complete{suffix}", to_json([_finished(message)])))
+
+
+def _is_waiting(event: Event | StateEvent) -> bool:
+    return isinstance(event, StateEvent) and event.is_waiting()
 
 
 def _joined(known: AIMessageChunk, chunk: BaseMessage) -> AIMessageChunk:

@@ -9,7 +9,7 @@ reference, see docs/decisions/0013-states-by-reference.md. Pure: no clock, no da
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from app.runs.events import CheckpointRef, Event
 from app.runs.state_templates import FrozenState, freeze_state, survives_storage
@@ -17,10 +17,26 @@ from app.runs.wire import to_json
 from app.worker.public import public
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
 STATE_MODES = frozenset({"values", "checkpoints", "tasks", "debug"})
 _INTERRUPT = "__interrupt__"
+
+
+class Checkpoints(Protocol):
+    """Who knows which checkpoints are stored."""
+
+    def holds(self, namespace: str, checkpoint_id: str) -> bool | None:
+        """Whether a stored checkpoint holds what the graph does; None: not stored yet."""
+        ...
+
+
+class NoCheckpoints:
+    """Nothing to refer to: every state is stored whole."""
+
+    def holds(self, namespace: str, checkpoint_id: str) -> bool | None:  # noqa: ARG002
+        """Whether a stored checkpoint holds what the graph does: none does."""
+        return False
 
 
 @dataclass(slots=True, eq=False)
@@ -29,32 +45,44 @@ class StateEvent:
 
     event: str
     frozen: FrozenState
+    checkpoints: Checkpoints
     ref: CheckpointRef | None = None
-    is_open: bool = True
-    """Whether it waits for its checkpoint: to be named, or to be committed."""
+    is_whole: bool = False
+
+    def is_waiting(self) -> bool:
+        """Whether its checkpoint has to be named yet, or to be committed."""
+        return not self.is_whole and (self.ref is None or self._is_held() is None)
+
+    def give_up(self) -> None:
+        """Wait for no checkpoint any more, unless it is there."""
+        self.is_whole = self.is_whole or self.is_waiting()
 
     def closed(self) -> Event:
         """What is stored."""
-        if self.frozen.template is None or self.ref is None or self.is_open:
+        if self.frozen.template is None or self.is_whole or not self._is_held():
             return Event(self.event, self.frozen.whole)
         return Event(self.event, self.frozen.template, self.ref)
+
+    def _is_held(self) -> bool | None:
+        if self.ref is None:
+            return None
+        return self.checkpoints.holds(self.ref.namespace, self.ref.checkpoint_id)
 
 
 @dataclass(slots=True)
 class StateEvents:
-    """Makes a run's state events, and tells when each may be stored."""
+    """Makes a run's state events."""
 
     modes: Collection[str]
     persisted: Collection[str] = ()
-    """The channels that checkpoints have; without any, every state is stored whole."""
-    _open: list[StateEvent] = field(default_factory=list)
+    """The channels whose values checkpoints have."""
+    checkpoints: Checkpoints = field(default_factory=NoCheckpoints)
     _unnamed: StateEvent | None = None
-    _committed: set[str] = field(default_factory=set)
     _step: tuple[CheckpointRef, Mapping[str, bytes]] | None = None
     """The newest checkpoint that was named, with those of its values that it gives back."""
 
     def of_part(self, suffix: str, mode: str, data: Any) -> Event | StateEvent | None:  # noqa: ANN401
-        """What one of the graph's own parts becomes; None where the client asked for no such."""
+        """What one of LangGraph's parts becomes; None where the client asked for no such."""
         if mode == "checkpoints" or (mode == "debug" and data["type"] == "checkpoint"):
             return self._checkpoint(suffix, mode, data)
         if mode == "values":
@@ -62,29 +90,13 @@ class StateEvents:
         return self._task(suffix, mode, data)
 
     def at(self, values: Mapping[str, Any], ref: CheckpointRef) -> Event | StateEvent:
-        """The ``values`` of a checkpoint that was committed before."""
-        self._committed.add(ref.checkpoint_id)
+        """The ``values`` of a checkpoint."""
         return self._kept("values", freeze_state(values, self._gives_back), ref)
 
-    def commit(self, checkpoints: Iterable[CheckpointRef]) -> None:
-        """Learn which checkpoints are committed."""
-        self._committed.update(ref.checkpoint_id for ref in checkpoints if not ref.namespace)
-        for event in self._open:
-            event.is_open = event.ref is None or event.ref.checkpoint_id not in self._committed
-        self._open = [event for event in self._open if event.is_open]
-
-    def give_up(self) -> None:
-        """Wait for no checkpoint any more: what is still open is stored whole."""
-        self._open = []
-        self._unnamed = None
-
-    def is_waiting(self, event: Event | StateEvent) -> bool:
-        """Whether an event cannot be stored yet."""
-        return event in self._open
-
     def _values(self, suffix: str, data: Any) -> Event | StateEvent:  # noqa: ANN401
-        self._store_whole(self._unnamed)  # no checkpoint was made of it
-        self._unnamed = None
+        if self._unnamed is not None:
+            self._unnamed.is_whole = True  # no checkpoint was made of it
+            self._unnamed = None
         if suffix or not isinstance(data, dict) or _INTERRUPT in data:
             return Event(f"values{suffix}", to_json(data))
         event = self._kept("values", freeze_state(data, self._gives_back), None)
@@ -133,21 +145,12 @@ class StateEvents:
     ) -> Event | StateEvent:
         if frozen.template is None:
             return Event(name, frozen.whole)
-        event = StateEvent(name, frozen, ref)
-        event.is_open = ref is None or ref.checkpoint_id not in self._committed
-        if event.is_open:
-            self._open.append(event)
-        return event
+        return StateEvent(name, frozen, self.checkpoints, ref)
 
     def _name(self, ref: CheckpointRef) -> None:
         if self._unnamed is not None:
             self._unnamed.ref = ref
             self._unnamed = None
-            self.commit(())
-
-    def _store_whole(self, event: StateEvent | None) -> None:
-        if event in self._open:
-            self._open.remove(event)
 
     def _parts(self, values: Mapping[str, Any]) -> Mapping[str, bytes]:
         parts = ((key, to_json(value), value) for key, value in values.items())

@@ -15,11 +15,12 @@ from app.worker.parts import EventBuffer
 from tenancy.database.retry import while_database_is_away
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from app.runs.events import CheckpointRef
     from app.worker.outcome import Outcome
     from app.worker.parts import Part
+    from app.worker.states import Checkpoints
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import ClaimedRun
@@ -58,18 +59,17 @@ class EventWriter:
         self._streaming = False
         self._task = asyncio.create_task(self._flush_for_ever(), name=f"events {run.run_id}")
 
-    def refer_to(self, persisted: Collection[str]) -> None:
-        """Learn which channels' values checkpoints have: states may leave these out."""
-        self._buffer.refer_to(persisted)
+    def refer_to(self, checkpoints: Checkpoints, persisted: Collection[str]) -> None:
+        """Let states leave out the persisted channels' values where a checkpoint holds them."""
+        self._buffer.refer_to(checkpoints, persisted)
 
     def emit_state(self, values: Mapping[str, Any], ref: CheckpointRef) -> None:
-        """Add the ``values`` of a checkpoint that was committed before."""
+        """Add the ``values`` of a checkpoint."""
         self._buffer.add_state(values, ref)
         self._pending.set()
 
-    def checkpoints_committed(self, checkpoints: Iterable[CheckpointRef]) -> None:
-        """Learn which checkpoints are committed; states are told by reference only then."""
-        self._buffer.commit(checkpoints)
+    def checkpoints_changed(self) -> None:
+        """Look whether a state that waited for its checkpoint can be stored now."""
         self._pending.set()
 
     def emit(self, event: Event) -> None:

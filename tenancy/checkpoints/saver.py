@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
 
-from langgraph.checkpoint.base import get_checkpoint_id
+from langgraph.checkpoint.base import WRITES_IDX_MAP, get_checkpoint_id
 from langgraph.checkpoint.postgres import base
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
@@ -23,7 +24,6 @@ from tenancy.errors import LeaseLost, RunTrespassed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-    from uuid import UUID
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import (
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 PILE_UP_SECONDS = 0.002
 """A task's writes wait this long for the checkpoint that follows them, to share its commit."""
+
+_NO_TASK = str(UUID(int=0))
+"""The task id under which LangGraph keeps what belongs to no task."""
 
 _WRITE = f"SELECT tenant.write_checkpoints({', '.join(f'${n}' for n in range(1, 24))})"
 
@@ -123,8 +126,7 @@ class TenantSaver(TenantReader):
         self._observer = observer
         self.is_interrupted = False
         """Whether the newest step stopped at an interrupt."""
-        self.committed: set[tuple[str, str]] = set()
-        """Namespace and id of each checkpoint that was committed."""
+        self._holds: dict[tuple[str, str], bool] = {}
         self._batch = CheckpointBatch()
         self._waiting: list[asyncio.Future[None]] = []
         self._due: asyncio.TimerHandle | None = None
@@ -138,8 +140,20 @@ class TenantSaver(TenantReader):
         """The thread's checkpoint; the first time from ``head``, which was read with the run."""
         head, self._head = self._head, None
         if head is None or config["configurable"].get("checkpoint_ns") or get_checkpoint_id(config):
-            return await super().aget_tuple(config)
-        return await self._load_checkpoint_tuple(dict(head)) if head["checkpoint_id"] else None
+            found = await super().aget_tuple(config)
+        else:
+            found = await self._load_checkpoint_tuple(dict(head)) if head["checkpoint_id"] else None
+        if found is not None:
+            changed = any(_changes_state(*write[:2]) for write in found.pending_writes or ())
+            self._holds.setdefault(_key(found.config), not changed)
+        return found
+
+    def holds(self, namespace: str, checkpoint_id: str) -> bool | None:
+        """Whether a checkpoint that the run came by holds what its graph does.
+
+        None: it is not stored yet. False: the graph has applied writes that came after it.
+        """
+        return self._holds.get((namespace, checkpoint_id))
 
     async def aput(
         self,
@@ -166,6 +180,8 @@ class TenantSaver(TenantReader):
         kept = [(c, type(v).__name__) if c == ERROR else (c, v) for c, v in writes]
         if any(channel == INTERRUPT for channel, _ in writes):
             self.is_interrupted = True
+        if any(_changes_state(task_id, channel) for channel, _ in writes):
+            self._holds[_key(config)] = False
         await super().aput_writes(config, kept, task_id, task_path)
 
     async def close(self) -> None:
@@ -232,7 +248,7 @@ class TenantSaver(TenantReader):
                 _fail(waiting, error)
                 self._observer.failed(error)
             else:
-                self.committed.update(batch.checkpoints)
+                self._holds.update(dict.fromkeys(batch.checkpoints, True))
                 self._observer.committed()
                 _succeed(waiting)
         self._writing = None
@@ -244,6 +260,16 @@ class TenantSaver(TenantReader):
         await while_database_is_away(
             self._database.call, self._owner, _WRITE, *fence, *batch.arguments()
         )
+
+
+def _key(config: RunnableConfig) -> tuple[str, str]:
+    configurable = config["configurable"]
+    return configurable.get("checkpoint_ns", ""), configurable["checkpoint_id"]
+
+
+def _changes_state(task_id: str, channel: str) -> bool:
+    """Whether a write is applied to its checkpoint's state: a command's update is."""
+    return task_id == _NO_TASK and channel not in WRITES_IDX_MAP
 
 
 def _succeed(waiting: list[asyncio.Future[None]]) -> None:
