@@ -29,13 +29,6 @@ BEGIN
     DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata;
   END IF;
   IF false = ANY (w_replaces) THEN
-    -- A task's id follows from its checkpoint, and an input's too: what another run left there
-    -- under it, and never went on from, would stand in the way of what this one says.
-    DELETE FROM public.checkpoint_writes o
-    USING unnest(w_ns, w_checkpoint, w_task, w_replaces) AS w (ns, id, task, replaces)
-    WHERE NOT w.replaces AND o.user_id = p_user AND o.thread_id = thread
-      AND o.checkpoint_ns = w.ns AND o.checkpoint_id = w.id AND o.task_id = w.task
-      AND o.idx >= 0 AND o.run_id IS DISTINCT FROM p_run;
     INSERT INTO public.checkpoint_writes
       (user_id, thread_id, run_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel,
        type, blob)

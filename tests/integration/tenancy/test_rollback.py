@@ -98,8 +98,8 @@ class Conversation:
         finally:
             await saver.close()
 
-    async def say(self, said: str) -> None:
-        """A whole run."""
+    async def say(self, said: str | None) -> None:
+        """A whole run; with nothing said, one that goes on with what was left."""
         run = await self.claim()
         await self.turn(run, said, TenantSaver)
         assert await settle_run(self.tenants, run, RunState.SUCCESS, 1, []) == RunState.SUCCESS
@@ -322,6 +322,22 @@ class TestAnInterruptedRun:
         await conversation.say("four")
         assert conversation.prompts == [[*BEFORE, *kept, "four"]]
         assert await conversation.messages() == [*BEFORE, *kept, "four", "to four"]
+
+    async def test_is_continued_without_what_died_in_between(
+        self, conversation: Conversation
+    ) -> None:
+        """A message whose run died at once was never said; it must not turn up with the next."""
+        run = await conversation.claim()
+        await half(conversation, run)
+        await cancel(conversation, run, "interrupt")
+        between = await conversation.claim()
+        with pytest.raises(LeaseLost):
+            await conversation.turn(between, "never said", DyingSaver)
+        await cancel(conversation, between, "interrupt")
+        conversation.prompts.clear()
+        await conversation.say(None)
+        assert conversation.prompts == [[*BEFORE, "three"]]
+        assert await conversation.messages() == [*BEFORE, "three", "to three"]
 
     @every_position
     async def test_stays_though_the_next_is_rolled_back(
