@@ -14,8 +14,22 @@ export interface ConversationState extends Record<string, unknown> {
   messages?: Message[];
 }
 
-/** A thread as the list shows it; `title` is Stoa's own field. */
-export type ThreadSummary = Omit<Thread<ConversationState>, "values"> & { title: string | null };
+/** Where a run is in its life: Stoa's word, which says more than LangGraph's `status`. */
+export type RunState =
+  | "pending"
+  | "running"
+  | "waiting"
+  | "success"
+  | "error"
+  | "timeout"
+  | "cancelled";
+
+/** A thread as the list shows it, with Stoa's own fields beside LangGraph's. */
+export type ThreadSummary = Omit<Thread<ConversationState>, "values"> & {
+  title: string | null;
+  /** The state of its newest open run, else of its last one; null where nothing ran. */
+  run_state: RunState | null;
+};
 
 /** What is wrong with a run, with a code that does not change. */
 export interface Failure {
@@ -24,4 +38,9 @@ export interface Failure {
 }
 
 /** A run with Stoa's own fields beside LangGraph's. */
-export type StoaRun = Run & { state?: string; error?: Failure | null };
+export type StoaRun = Run & {
+  state?: RunState;
+  error?: Failure | null;
+  /** When it was asked to stop. */
+  cancel_requested_at?: string | null;
+};

@@ -5,7 +5,7 @@ import { useLocation } from "wouter";
 import { useMe } from "../session/useMe";
 import classes from "./ChatPage.module.css";
 import { Composer } from "./Composer";
-import { writeDraft } from "./drafts";
+import { readDraft, writeDraft } from "./drafts";
 import { MessageList } from "./MessageList";
 import { useConversation } from "./useConversation";
 
@@ -61,15 +61,16 @@ export function ChatPage({ threadId }: { threadId: string | null }) {
       navigate(`/chat/${id}`, { replace: true });
     },
     onReturned: (id, text) => {
-      writeDraft(userId, id, text);
+      // Before what was typed meanwhile.
+      writeDraft(userId, id, [text, readDraft(userId, id)].filter(Boolean).join("\n"));
     },
   });
-  const { messages, isLoading, isAnswering, loadProblem, failure } = conversation;
+  const { messages, isLoading, isAnswering, loadProblem, ending } = conversation;
 
   // 422: not even the shape of a thread's id.
   if (loadProblem?.status === 404 || loadProblem?.status === 422) return <MissingThread />;
 
-  const isEmpty = messages.length === 0 && !isAnswering && !failure;
+  const isEmpty = messages.length === 0 && !isAnswering && !ending;
   return (
     <div className={classes.page}>
       {loadProblem && (
@@ -91,8 +92,13 @@ export function ChatPage({ threadId }: { threadId: string | null }) {
       <Composer
         userId={userId}
         threadId={threadId}
-        isBusy={isAnswering || isLoading}
+        isAnswering={isAnswering}
+        isStopping={conversation.isStopping}
+        canSend={conversation.canSend && !isLoading}
+        canStop={conversation.canStop}
+        mishap={conversation.mishap}
         onSend={conversation.send}
+        onStop={conversation.stop}
       />
     </div>
   );

@@ -1,5 +1,5 @@
 import { ActionIcon, Textarea } from "@mantine/core";
-import { IconArrowUp } from "@tabler/icons-react";
+import { IconArrowUp, IconPlayerStopFilled } from "@tabler/icons-react";
 import { type KeyboardEvent, type SubmitEvent, useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 
@@ -9,9 +9,15 @@ import { useDraft, writeDraft } from "./drafts";
 interface ComposerProps {
   userId: string;
   threadId: string | null;
-  /** An answer is on its way: one can write on, but not send. */
-  isBusy: boolean;
+  /** An answer is on its way: it can be stopped, and what is sent is answered after it. */
+  isAnswering: boolean;
+  isStopping: boolean;
+  canSend: boolean;
+  canStop: boolean;
+  /** What was tried here and did not work. */
+  mishap: "send" | "stop" | null;
   onSend: (text: string) => void;
+  onStop: () => void;
 }
 
 /** Whether this key press belongs to an input method that is composing a character. */
@@ -21,12 +27,42 @@ function isComposing(event: KeyboardEvent): boolean {
   return event.nativeEvent.isComposing || event.keyCode === 229;
 }
 
-/** Where a message is written. Enter sends, Shift+Enter starts a new line. */
-export function Composer({ userId, threadId, isBusy, onSend }: ComposerProps) {
+interface StopButtonProps {
+  isStopping: boolean;
+  canStop: boolean;
+  onStop: () => void;
+}
+
+function StopButton({ isStopping, canStop, onStop }: StopButtonProps) {
+  const { t } = useTranslation();
+  return (
+    <ActionIcon
+      size={44}
+      radius="xl"
+      color="red"
+      variant="light"
+      disabled={!canStop}
+      loading={isStopping}
+      aria-label={isStopping ? t("composer.stopping") : t("composer.stop")}
+      title={t("composer.stopHint")}
+      onClick={onStop}
+    >
+      <IconPlayerStopFilled size={20} />
+    </ActionIcon>
+  );
+}
+
+/**
+ * Where a message is written. Enter sends, Shift+Enter starts a new line, Escape stops the answer
+ * that is on its way.
+ */
+export function Composer(props: ComposerProps) {
+  const { userId, threadId, isAnswering, mishap, onSend, onStop } = props;
   const { t } = useTranslation();
   const field = useRef<HTMLTextAreaElement>(null);
   const draft = useDraft(userId, threadId);
-  const canSend = !isBusy && draft.trim() !== "";
+  const isEmpty = draft.trim() === "";
+  const canSend = props.canSend && !isEmpty;
 
   useEffect(() => {
     // On a touch screen, focus would open the keyboard over what one came to read.
@@ -40,7 +76,9 @@ export function Composer({ userId, threadId, isBusy, onSend }: ComposerProps) {
   }
 
   function onKeyDown(event: KeyboardEvent) {
-    if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
+    if (isComposing(event)) return;
+    if (event.key === "Escape" && isAnswering) onStop();
+    if (event.key !== "Enter" || event.shiftKey) return;
     event.preventDefault();
     send();
   }
@@ -52,6 +90,11 @@ export function Composer({ userId, threadId, isBusy, onSend }: ComposerProps) {
 
   return (
     <form className={classes.form} onSubmit={onSubmit}>
+      {mishap && (
+        <p role="alert" className={classes.mishap}>
+          {t(`composer.mishap.${mishap}`)}
+        </p>
+      )}
       <Textarea
         ref={field}
         className={classes.field}
@@ -74,17 +117,19 @@ export function Composer({ userId, threadId, isBusy, onSend }: ComposerProps) {
         }}
         onKeyDown={onKeyDown}
       />
-      <ActionIcon
-        type="submit"
-        size={44}
-        radius="xl"
-        disabled={!canSend}
-        loading={isBusy}
-        aria-label={t("composer.send")}
-        title={t("composer.hint")}
-      >
-        <IconArrowUp size={22} />
-      </ActionIcon>
+      {isAnswering && <StopButton {...props} />}
+      {(!isAnswering || !isEmpty) && (
+        <ActionIcon
+          type="submit"
+          size={44}
+          radius="xl"
+          disabled={!canSend}
+          aria-label={t("composer.send")}
+          title={isAnswering ? t("composer.queueHint") : t("composer.hint")}
+        >
+          <IconArrowUp size={22} />
+        </ActionIcon>
+      )}
     </form>
   );
 }

@@ -1,11 +1,11 @@
 import { ActionIcon, Loader, VisuallyHidden } from "@mantine/core";
 import { IconArrowDown } from "@tabler/icons-react";
 import { useEffect, useId } from "react";
-import { useTranslation } from "react-i18next";
+import { Trans, useTranslation } from "react-i18next";
 
-import { FailureNotice } from "./FailureNotice";
+import { EndingNotice } from "./EndingNotice";
 import classes from "./MessageList.module.css";
-import { messageText } from "./messages";
+import { incompleteMark, messageText } from "./messages";
 import { MessageView } from "./MessageView";
 import type { Conversation } from "./useConversation";
 import { useStickToBottom } from "./useStickToBottom";
@@ -16,26 +16,48 @@ interface MessageListProps {
 }
 
 /** What a screen reader is told: that an answer is on its way, then the whole of it, once. */
-function Announcement({ messages, isAnswering }: Conversation) {
+function Announcement({ messages, isAnswering, isStopping }: Conversation) {
   const { t } = useTranslation();
   const last = messages.at(-1);
+  const isWhole = last?.type === "ai" && incompleteMark(last) === undefined;
   return (
     <VisuallyHidden role="status" aria-live="polite">
-      {isAnswering && t("chat.answering")}
-      {!isAnswering && last?.type === "ai" && `${t("chat.answered")} ${messageText(last)}`}
+      {isAnswering && !isStopping && t("chat.answering")}
+      {!isAnswering && isWhole && `${t("chat.answered")} ${messageText(last)}`}
     </VisuallyHidden>
+  );
+}
+
+/** That the answer was asked to stop, and what it is waiting for before it does. */
+function StoppingLine({ tools }: { tools: string[] }) {
+  return (
+    <div role="status" className={classes.waiting}>
+      <Loader type="dots" size="sm" aria-hidden />
+      <span>
+        {tools.length === 0 ? (
+          <Trans i18nKey="chat.stopping" />
+        ) : (
+          <Trans
+            i18nKey="chat.finishing"
+            values={{ tools: tools.join(", ") }}
+            components={{ name: <em /> }}
+          />
+        )}
+      </span>
+    </div>
   );
 }
 
 /** The conversation so far, the end kept in view while it grows. */
 export function MessageList({ threadId, conversation }: MessageListProps) {
   const { t } = useTranslation();
-  const { messages, isAnswering, failure, isLost } = conversation;
+  const { messages, queued, isAnswering, isStopping, ending, isLost } = conversation;
   const heading = useId();
   const { viewport, content, isAtEnd, scrollToEnd } = useStickToBottom();
   const last = messages.at(-1);
   const isPending = isAnswering || isLost;
-  const ownId = messages.findLast(({ type }) => type === "human")?.id;
+  const isGrowing = isPending && last?.type === "ai" && incompleteMark(last) === undefined;
+  const ownId = [...messages, ...queued].findLast(({ type }) => type === "human")?.id;
 
   // Another thread, or a message of one's own, is looked at from its end.
   useEffect(scrollToEnd, [scrollToEnd, threadId, ownId]);
@@ -51,23 +73,20 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
             <MessageView
               key={message.id ?? index}
               message={message}
-              isGrowing={isPending && message === last && message.type === "ai"}
+              isGrowing={isGrowing && message === last}
             />
           ))}
-          {isPending && (isLost || last?.type !== "ai") && (
+          {isStopping && <StoppingLine tools={conversation.finishing} />}
+          {isPending && !isStopping && (isLost || !isGrowing) && (
             <div className={classes.waiting}>
               <Loader type="dots" size="sm" aria-hidden />
               {isLost ? t("connection.reconnecting") : t("chat.thinking")}
             </div>
           )}
-          {failure && !isLost && (
-            <FailureNotice
-              problem={failure}
-              isUnsent={conversation.isUnsent}
-              isRetrying={conversation.isRetrying}
-              onRetry={conversation.retry}
-            />
-          )}
+          {ending && !isLost && <EndingNotice ending={ending} conversation={conversation} />}
+          {queued.map((message) => (
+            <MessageView key={message.id} message={message} isGrowing={false} isQueued />
+          ))}
         </section>
       </div>
       {!isAtEnd && (

@@ -1,20 +1,42 @@
 import type { Message } from "@langchain/langgraph-sdk";
+import { IconClock, IconPlayerStop, IconScissors } from "@tabler/icons-react";
 import { memo } from "react";
 import { useTranslation } from "react-i18next";
 
 import { CopyButton } from "./CopyButton";
 import { Markdown } from "./Markdown";
-import { messageText } from "./messages";
+import { incompleteMark, messageText } from "./messages";
 import classes from "./MessageView.module.css";
 
 interface MessageViewProps {
   message: Message;
   /** Still growing: nothing to copy yet. */
   isGrowing: boolean;
+  /** Sent, and waits for its turn. */
+  isQueued?: boolean;
+}
+
+/** What a message is not: answered yet, or whole. */
+function Mark({ message, isQueued }: { message: Message; isQueued: boolean }) {
+  const { t } = useTranslation();
+  const mark = incompleteMark(message);
+  if (mark === undefined && !isQueued) return null;
+  const [Icon, text] = isQueued
+    ? [IconClock, t("chat.queued")]
+    : mark === "stopped"
+      ? [IconPlayerStop, t("chat.stopped")]
+      : [IconScissors, t("chat.incomplete")];
+  return (
+    <span className={classes.mark}>
+      <Icon size={14} aria-hidden />
+      {text}
+    </span>
+  );
 }
 
 /** One message: a person's as typed, an answer as Markdown. */
-export const MessageView = memo(function MessageView({ message, isGrowing }: MessageViewProps) {
+export const MessageView = memo(function MessageView(props: MessageViewProps) {
+  const { message, isGrowing, isQueued = false } = props;
   const { t } = useTranslation();
   const isHuman = message.type === "human";
   const text = messageText(message);
@@ -28,6 +50,7 @@ export const MessageView = memo(function MessageView({ message, isGrowing }: Mes
       <div className={classes.body}>
         {isHuman ? <p className={classes.typed}>{text}</p> : <Markdown text={text} />}
       </div>
+      {!isGrowing && <Mark message={message} isQueued={isQueued} />}
       {!isGrowing && (
         <CopyButton className={classes.copy} text={text} label={t("copy.message")} />
       )}

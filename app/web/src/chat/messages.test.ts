@@ -1,7 +1,14 @@
 import type { Message } from "@langchain/langgraph-sdk";
 import { describe, expect, it } from "vitest";
 
-import { endingWith, humanMessage, messageText, shownMessages } from "./messages";
+import {
+  endingWith,
+  humanMessage,
+  incompleteMark,
+  messageText,
+  shownMessages,
+  withStoredMarks,
+} from "./messages";
 
 const question = humanMessage("Why?");
 const answer: Message = { type: "ai", id: "a1", content: "Because." };
@@ -39,5 +46,18 @@ describe("a conversation that ends with a message", () => {
 
   it("does not hold it twice, and drops what came after it", () => {
     expect(endingWith([question, answer], question)).toEqual([question]);
+  });
+});
+
+describe("the mark of an answer that was cut off", () => {
+  const stopped: Message = { ...answer, response_metadata: { stoa_incomplete: "stopped" } };
+
+  it("is what cut it off", () => {
+    expect(incompleteMark(stopped)).toBe("stopped");
+    expect(incompleteMark(answer)).toBeUndefined();
+  });
+
+  it("is taken from the stored message, which a streamed one lacks", () => {
+    expect(withStoredMarks([question, answer], [stopped])).toEqual([question, stopped]);
   });
 });

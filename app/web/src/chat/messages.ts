@@ -14,6 +14,27 @@ export function messageText({ content }: Message): string {
   return content.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
+/** What cut an answer off before its end: `stopped`, or the code of a failure. */
+export function incompleteMark({ response_metadata: metadata }: Message): string | undefined {
+  const mark: unknown = metadata?.["stoa_incomplete"];
+  return typeof mark === "string" ? mark : undefined;
+}
+
+/** The messages as they were streamed, with the marks of those that the stored ones carry. */
+export function withStoredMarks(
+  messages: readonly Message[],
+  stored: readonly Message[],
+): Message[] {
+  const marked = new Map(
+    stored.filter(incompleteMark).map((message) => [message.id, message.response_metadata]),
+  );
+  return messages.map((message) => {
+    const metadata = message.id === undefined ? undefined : marked.get(message.id);
+    if (metadata === undefined || incompleteMark(message) !== undefined) return message;
+    return { ...message, response_metadata: metadata };
+  });
+}
+
 /** The messages that a conversation shows: a person's, and answers that have any text. */
 export function shownMessages(messages: readonly Message[]): Message[] {
   return messages.filter(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { StoaRun } from "../api/types";
-import { lastFailure, ReadRuns } from "./runs";
+import { lastFailure, ReadRuns, unsettledRuns, wasLastStopped } from "./runs";
 
 function run(id: number, status: StoaRun["status"], error?: StoaRun["error"]): StoaRun {
   const created = new Date(id * 1_000).toISOString();
@@ -48,6 +48,50 @@ describe("later", () => {
   });
 });
 
+describe("a run that was sent while another tab's was still going", () => {
+  const runs = [run(2, "pending"), run(1, "running")];
+
+  it("is behind that one", () => {
+    expect(new ReadRuns().isBehindAnother(runs, "r2")).toBe(true);
+    expect(new ReadRuns().isBehindAnother(runs, "r1")).toBe(false);
+  });
+
+  it("is no more once that one was read, though a stale list calls it running", () => {
+    const read = new ReadRuns();
+    read.settle("r1");
+    expect(read.isBehindAnother(runs, "r2")).toBe(false);
+  });
+
+  it("is not as long as it is not listed itself", () => {
+    expect(new ReadRuns().isBehindAnother(runs, "r9")).toBe(false);
+  });
+});
+
+describe("runs whose messages the thread may not hold", () => {
+  it("are those after the last success, the oldest first", () => {
+    const runs = [run(4, "pending"), run(3, "error"), run(2, "success"), run(1, "error")];
+    expect(unsettledRuns(runs).map(({ run_id }) => run_id)).toEqual(["r3", "r4"]);
+  });
+
+  it("are none where all went well", () => {
+    expect(unsettledRuns([run(2, "success"), run(1, "success")])).toEqual([]);
+  });
+});
+
+describe("whether the last run was stopped", () => {
+  const stopped = { ...run(2, "interrupted"), state: "cancelled" } as StoaRun;
+  const waiting = { ...run(2, "interrupted"), state: "waiting" } as StoaRun;
+
+  it("is said by its state, not by LangGraph's word, which also means waiting", () => {
+    expect(wasLastStopped([stopped, run(1, "success")])).toBe(true);
+    expect(wasLastStopped([waiting])).toBe(false);
+  });
+
+  it("is not said of an earlier one", () => {
+    expect(wasLastStopped([run(3, "success"), stopped])).toBe(false);
+  });
+});
+
 describe("the last failure", () => {
   it("is the last run's own error", () => {
     const error = { code: "model_unavailable", message: "No model." };
@@ -59,6 +103,6 @@ describe("the last failure", () => {
   });
 
   it("has a code even where the run names none", () => {
-    expect(lastFailure([run(1, "timeout")])?.code).toBe("timeout");
+    expect(lastFailure([run(1, "timeout")])?.code).toBe("run_timeout");
   });
 });

@@ -4,7 +4,8 @@ function hasFailed(run: StoaRun): boolean {
   return run.status === "error" || run.status === "timeout";
 }
 
-function isActive(run: StoaRun): boolean {
+/** Whether it has not ended: it runs, or waits for its turn. */
+export function isActive(run: StoaRun): boolean {
   return run.status === "pending" || run.status === "running";
 }
 
@@ -12,12 +13,43 @@ function byAge(a: StoaRun, b: StoaRun): number {
   return Date.parse(a.created_at) - Date.parse(b.created_at);
 }
 
+/** Whether it was stopped on request. */
+function wasStopped(run: StoaRun): boolean {
+  return run.state === "cancelled";
+}
+
+/** The thread's latest run. */
+export function lastRun(runs: readonly StoaRun[]): StoaRun | undefined {
+  return [...runs].sort(byAge).at(-1);
+}
+
+/** Whether an answer is on its way, or waits for its turn. */
+export function isAnyActive(runs: readonly StoaRun[]): boolean {
+  return runs.some(isActive);
+}
+
 /** Why the thread's last run failed, if it did. */
 export function lastFailure(runs: readonly StoaRun[]): Failure | undefined {
-  const last = [...runs].sort(byAge).at(-1);
+  const last = lastRun(runs);
   if (last === undefined || !hasFailed(last)) return undefined;
-  const fallback = { code: last.status === "timeout" ? "timeout" : "internal", message: "" };
+  const fallback = { code: last.status === "timeout" ? "run_timeout" : "internal", message: "" };
   return last.error ?? fallback;
+}
+
+/** Whether the thread's last run was stopped on request. */
+export function wasLastStopped(runs: readonly StoaRun[]): boolean {
+  const last = lastRun(runs);
+  return last !== undefined && wasStopped(last);
+}
+
+/**
+ * The runs whose messages the thread's state may not hold, the oldest first: those that have not
+ * begun, or only just, and those that ended without success after the last one that had it.
+ */
+export function unsettledRuns(runs: readonly StoaRun[]): StoaRun[] {
+  const inOrder = [...runs].sort(byAge);
+  const from = inOrder.findLastIndex(({ status }) => status === "success") + 1;
+  return inOrder.slice(from).filter((run) => isActive(run) || hasFailed(run) || wasStopped(run));
 }
 
 /**
@@ -53,6 +85,15 @@ export class ReadRuns {
     const active = inOrder.find((run) => isActive(run) && !this.#read.has(run.run_id));
     const last = inOrder.at(-1);
     return active ?? (last && !this.#read.has(last.run_id) ? last : undefined);
+  }
+
+  /** Whether a run that was accepted before this one is to be read first. */
+  isBehindAnother(runs: readonly StoaRun[], runId: string): boolean {
+    const inOrder = [...runs].sort(byAge);
+    const place = inOrder.findIndex((run) => run.run_id === runId);
+    return inOrder
+      .slice(0, Math.max(place, 0))
+      .some((run) => isActive(run) && !this.#read.has(run.run_id));
   }
 
   #lookFirst(threadId: string, runs: readonly StoaRun[]): void {

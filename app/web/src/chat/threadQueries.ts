@@ -3,11 +3,13 @@ import type { ThreadState } from "@langchain/langgraph-sdk";
 import type { UseStreamThread } from "@langchain/langgraph-sdk/react";
 
 import { client } from "../api/client";
+import { isRefusal, toProblem } from "../api/problem";
 import type { ConversationState, StoaRun } from "../api/types";
 
-const RUNS_SHOWN = 10;
-const RUNS_POLL_MS = 10_000;
-const LOST_POLL_MS = 3_000;
+/** How many of a thread's runs are looked at: more than ever wait at once. */
+export const RUNS_SHOWN = 10;
+/** How soon what another tab started is noticed. Nothing is asked for while the tab is hidden. */
+const RUNS_POLL_MS = 3_000;
 
 const stateKey = (threadId: string | null) => ["thread", threadId, "state"] as const;
 const runsKey = (threadId: string | null) => ["thread", threadId, "runs"] as const;
@@ -54,15 +56,15 @@ export function useThreadHead(
   };
 }
 
-/** The thread's latest runs; looked at often as long as a connection lost at `lostAt` is not back. */
-export function useRuns(threadId: string | null, lostAt: number | null) {
+/** The thread's latest runs, whoever started them, for as long as there is such a thread. */
+export function useRuns(threadId: string | null) {
   return useQuery({
     queryKey: runsKey(threadId),
     queryFn: async ({ signal }) =>
       (await client.runs.list(threadId ?? "", { limit: RUNS_SHOWN, signal })) as StoaRun[],
     enabled: threadId !== null,
     refetchInterval: ({ state }) =>
-      lostAt !== null && state.dataUpdatedAt <= lostAt ? LOST_POLL_MS : RUNS_POLL_MS,
+      state.error !== null && isRefusal(toProblem(state.error)) ? false : RUNS_POLL_MS,
   });
 }
 

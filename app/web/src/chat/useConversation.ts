@@ -1,25 +1,31 @@
-import type { Checkpoint } from "@langchain/langgraph-sdk";
+import type { Checkpoint, Message } from "@langchain/langgraph-sdk";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { isRefusal, type Problem, toProblem } from "../api/problem";
+import { type WayOn, wayOn } from "./ending";
 import {
   type HumanMessage,
   humanMessage,
   lastHumanMessage,
   messageText,
   shownMessages,
+  withStoredMarks,
 } from "./messages";
 import { findBeforeAnswer } from "./retry";
-import { lastFailure } from "./runs";
+import { useRunInputs } from "./runInputs";
+import { isAnyActive, lastFailure, unsettledRuns, wasLastStopped } from "./runs";
 import { streamedFailure } from "./streamErrors";
 import { refreshThread } from "./threadQueries";
+import { placeSent } from "./turns";
+import { useEnqueue } from "./useEnqueue";
 import { useRunStream } from "./useRunStream";
+import { useStop } from "./useStop";
 
-/** A message that did not get as far as the service. */
+/** What did not get as far as the service: a message, or, without one, the wish to go on. */
 interface Unsent {
   threadId: string | null;
-  message: HumanMessage;
+  message: HumanMessage | null;
   problem: Problem;
 }
 
@@ -30,32 +36,52 @@ interface ConversationOptions {
   onReturned: (threadId: string | null, text: string) => void;
 }
 
+/** How the last answer ended, where it is not whole, and how to go on. */
+export interface Ending {
+  /** Why it failed; none where it was stopped on request. */
+  problem?: Problem;
+  isUnsent: boolean;
+  wayOn: WayOn;
+}
+
 /** One thread's conversation: what was said, what is being said, and how to go on. */
 export function useConversation({ threadId, onThreadCreated, onReturned }: ConversationOptions) {
   const queries = useQueryClient();
   const [lastUnsent, setUnsent] = useState<Unsent | null>(null);
-  const { stream, head, runs, isLost, submit } = useRunStream({
+  const { stream, head, runs, isLost, isAnswering, current, finishing, ...run } = useRunStream({
     threadId,
     onThreadCreated,
     onSendFailed: (id, message, problem) => {
       setUnsent({ threadId: id, message, problem });
-      if (isRefusal(problem) || problem.status === 401) onReturned(id, messageText(message));
+      const isToReturn = isRefusal(problem) || problem.status === 401;
+      if (message && isToReturn) onReturned(id, messageText(message));
     },
   });
+  const listed = runs.data ?? [];
+  const stopping = useStop(
+    current,
+    listed.find(({ run_id }) => run_id === current?.run_id),
+  );
+  const enqueueing = useEnqueue(threadId, run.assistantId, onReturned);
+  const sent = useRunInputs(unsettledRuns(listed));
 
-  const isAnswering = stream.isLoading;
   const unsent = lastUnsent?.threadId === threadId ? lastUnsent : undefined;
-  const refusedId = unsent && isRefusal(unsent.problem) ? unsent.message.id : undefined;
-  const runFailure = lastFailure(runs.data ?? []);
+  const refusedId = unsent && isRefusal(unsent.problem) ? unsent.message?.id : undefined;
+  const stored = storedMessages(head.data?.[0]?.values);
+  const { messages, queued } = placeSent(
+    shownMessages(isAnswering ? stream.messages : withStoredMarks(stream.messages, stored)),
+    sent,
+    current?.run_id,
+  );
 
-  function send(message: HumanMessage, from?: Checkpoint) {
+  function send(message: HumanMessage | null, from?: Checkpoint) {
     setUnsent(null);
-    submit(message, from);
+    run.submit(message, from);
   }
 
   const retry = useMutation({
     mutationFn: async () => {
-      const message = unsent?.message ?? lastHumanMessage(stream.messages);
+      const message = unsent?.message ?? lastHumanMessage(messages);
       if (!message) return;
       const isStored = unsent === undefined && threadId !== null;
       // Where it is not stored after all, it keeps its id and so takes its own place.
@@ -63,8 +89,28 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     },
   });
 
+  function ending(): Ending | undefined {
+    if (isAnswering) return undefined;
+    if (unsent) {
+      const { problem, message } = unsent;
+      return { problem, isUnsent: message !== null, wayOn: message ? "retry" : "continue" };
+    }
+    const failure = lastFailure(listed);
+    const problem = failure ? { status: 0, ...failure } : streamedFailure(stream.error);
+    // What is listed as under way is about to be read.
+    if (isAnyActive(listed) || (!problem && !wasLastStopped(listed))) return undefined;
+    const next = head.data?.[0]?.next ?? [];
+    return {
+      ...(problem && { problem }),
+      isUnsent: false,
+      wayOn: wayOn({ code: problem?.code, stored, next }),
+    };
+  }
+
   return {
-    messages: shownMessages(stream.messages).filter(({ id }) => id !== refusedId),
+    messages: messages.filter(({ id }) => id !== refusedId),
+    /** Sent, and answered once what is before it has been. */
+    queued,
     isAnswering,
     isLost,
     isLoading: stream.isThreadLoading && stream.messages.length === 0,
@@ -72,24 +118,36 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     reload: () => {
       if (threadId !== null) void refreshThread(queries, threadId);
     },
-    /** Why the last message has no answer, or not all of it. */
-    failure: isAnswering
-      ? undefined
-      : (unsent?.problem ??
-        (runFailure && { status: 0, ...runFailure }) ??
-        streamedFailure(stream.error)),
-    isUnsent: unsent !== undefined,
+    ending: ending(),
+    stop: stopping.stop,
+    canStop: stopping.canStop,
+    isStopping: isAnswering && (stopping.isStopping || finishing !== null),
+    finishing: finishing ?? [],
+    /** Why what was asked for while an answer was on its way was not done. */
+    mishap: stopping.hasFailed ? ("stop" as const) : enqueueing.hasFailed ? ("send" as const) : null,
+    /** Not while the first message of a new chat is on its way: there is nowhere to send to. */
+    canSend: threadId !== null || !isAnswering,
     send: (text: string) => {
-      send(humanMessage(text));
+      const message = humanMessage(text);
+      // The stream is taken by the answer; a message must be with the service at once all the same.
+      if (threadId !== null && (isAnswering || isAnyActive(listed))) enqueueing.send(message);
+      else send(message);
     },
     retry: () => {
       retry.mutate();
     },
     isRetrying: retry.isPending,
+    goOn: () => {
+      send(null);
+    },
   };
 }
 
 export type Conversation = ReturnType<typeof useConversation>;
+
+function storedMessages(values: { messages?: Message[] } | null | undefined): Message[] {
+  return Array.isArray(values?.messages) ? values.messages : [];
+}
 
 /** Why a part of the thread is not there; what is there but could not be refreshed will do. */
 function loadProblem({ data, error }: { data?: unknown; error: unknown }): Problem | undefined {

@@ -9,7 +9,7 @@ interface RunReader {
   read: ReadRuns;
   /** A stream is being read, or it is not known yet on what it would build. */
   isOccupied: boolean;
-  join: (runId: string) => Promise<void>;
+  join: (run: StoaRun) => Promise<void>;
 }
 
 /** Read the stream of each run that is listed and was not read here, one at a time. */
@@ -22,6 +22,6 @@ export function useRunReader({ threadId, runs, read, isOccupied, join }: RunRead
   useEffect(() => {
     if (isOccupied || threadId === null || runs === undefined) return;
     const run = read.next(threadId, runs);
-    if (run) void latestJoin.current(run.run_id);
+    if (run) void latestJoin.current(run);
   }, [threadId, runs, read, isOccupied]);
 }

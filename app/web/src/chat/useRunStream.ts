@@ -8,10 +8,13 @@ import { type Problem, toProblem } from "../api/problem";
 import type { ConversationState } from "../api/types";
 import { THREADS_KEY } from "../threads/useThreads";
 import { endingWith, type HumanMessage } from "./messages";
-import { ReadRuns } from "./runs";
+import { rememberSent } from "./runInputs";
+import { isActive, lastRun, ReadRuns } from "./runs";
+import { hearingClient } from "./stoppingEvents";
 import { isConnectionLoss } from "./streamErrors";
 import { refreshThread, useRuns, useThreadHead } from "./threadQueries";
 import { useRunReader } from "./useRunReader";
+import type { RunRef } from "./useStop";
 
 /** How often a growing answer is drawn anew. */
 const REDRAW_MS = 40;
@@ -19,8 +22,14 @@ const REDRAW_MS = 40;
 interface RunStreamOptions {
   threadId: string | null;
   onThreadCreated: (threadId: string) => void;
-  /** The message got no answer to say that it was accepted. */
-  onSendFailed: (threadId: string | null, message: HumanMessage, problem: Problem) => void;
+  /** What was asked got no answer to say that it was accepted; without a message: to go on. */
+  onSendFailed: (threadId: string | null, message: HumanMessage | null, problem: Problem) => void;
+}
+
+/** The run whose stream is being read. */
+interface Reading extends RunRef {
+  /** It has ended before: what is read is no answer on its way. */
+  isOver: boolean;
 }
 
 /**
@@ -33,10 +42,15 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
   const queries = useQueryClient();
   const [read] = useState(() => new ReadRuns());
   const [lostAt, setLostAt] = useState<number | null>(null);
-  const runs = useRuns(threadId, lostAt);
+  const [reading, setReading] = useState<Reading | null>(null);
+  const [finishing, setFinishing] = useState<string[] | null>(null);
+  const [hearing] = useState(() => hearingClient(client, setFinishing));
+  const runs = useRuns(threadId);
   const head = useThreadHead(threadId, runs.isSuccess);
+  // A thread is gone on with by the graph that answered in it before.
+  const assistantId = lastRun(runs.data ?? [])?.assistant_id ?? ASSISTANT_ID;
   // Refs, because the callbacks of a stream outlive the render that started it.
-  const sending = useRef<HumanMessage>(null);
+  const sending = useRef<{ message: HumanMessage | null }>(null);
   const shownThread = useRef(threadId);
 
   useEffect(() => {
@@ -48,7 +62,12 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     if (id != null) void refreshThread(queries, id, "runs");
   }
 
-  function failToSend(message: HumanMessage, problem: Problem) {
+  function startReading(run: Reading) {
+    setFinishing(null);
+    setReading(run);
+  }
+
+  function failToSend(message: HumanMessage | null, problem: Problem) {
     const id = shownThread.current;
     onSendFailed(id, message, problem);
     // It may have arrived all the same: then there is a run that nobody has read.
@@ -57,8 +76,8 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
   }
 
   const stream = useStream<ConversationState>({
-    client,
-    assistantId: ASSISTANT_ID,
+    client: hearing,
+    assistantId,
     threadId,
     thread: head,
     throttle: REDRAW_MS,
@@ -66,9 +85,12 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
       shownThread.current = id;
       onThreadCreated(id);
     },
-    onCreated: (run) => {
+    onCreated: ({ run_id, thread_id }) => {
+      const { message } = sending.current ?? {};
       sending.current = null;
-      refresh(run.thread_id);
+      rememberSent(queries, { run_id, thread_id }, message ? [message] : []);
+      startReading({ run_id, thread_id, isOver: false });
+      refresh(thread_id);
     },
     // Naming the state makes `useStream` read it, and show what is stored in place of what came.
     onFinish: (_state, run) => {
@@ -76,10 +98,10 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
       refresh(run?.thread_id);
     },
     onError: (error, run) => {
-      const message = sending.current;
+      const sent = sending.current;
       sending.current = null;
       if (run === undefined) {
-        if (message) failToSend(message, toProblem(error));
+        if (sent) failToSend(sent.message, toProblem(error));
         return;
       }
       if (isConnectionLoss(error)) {
@@ -88,7 +110,9 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
       } else {
         read.settle(run.run_id);
       }
-      refresh(run.thread_id);
+      void queries.invalidateQueries({ queryKey: THREADS_KEY });
+      // The state too: it says whether there is something to go on from.
+      void refreshThread(queries, run.thread_id);
     },
   });
 
@@ -98,22 +122,52 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     runs: runs.data,
     read,
     isOccupied: stream.isLoading || isLost || head.isLoading,
-    join: stream.joinStream,
+    join: (run) => {
+      startReading({ run_id: run.run_id, thread_id: run.thread_id, isOver: !isActive(run) });
+      return stream.joinStream(run.run_id);
+    },
   });
 
-  /** Have a message answered: a new one, or, from a checkpoint, one that the thread holds. */
-  function submit(message: HumanMessage, from?: Checkpoint) {
-    sending.current = message;
-    void stream.submit(
-      from === undefined ? { messages: [message] } : null,
-      {
-        ...(from === undefined ? {} : { checkpoint: from }),
-        onDisconnect: "continue",
-        streamResumable: true,
+  const latestLeave = useRef(stream.stop);
+  useEffect(() => {
+    latestLeave.current = stream.stop;
+  });
+  useEffect(() => {
+    if (!stream.isLoading || reading === null || runs.data === undefined) return;
+    // Sent while an answer that another tab had asked for was on its way: that one is read first.
+    if (read.isBehindAnother(runs.data, reading.run_id)) void latestLeave.current();
+  }, [stream.isLoading, reading, runs.data, read]);
+
+  /**
+   * Have a message answered: a new one, or, from a checkpoint, one that the thread holds. Without a
+   * message, what is left to be run is run.
+   */
+  function submit(message: HumanMessage | null, from?: Checkpoint) {
+    sending.current = { message };
+    setReading(null);
+    const isNew = message !== null && from === undefined;
+    void stream.submit(isNew ? { messages: [message] } : null, {
+      ...(from === undefined ? {} : { checkpoint: from }),
+      onDisconnect: "continue",
+      streamResumable: true,
+      ...(message && {
         optimisticValues: (state) => ({ messages: endingWith(state.messages ?? [], message) }),
-      },
-    );
+      }),
+    });
   }
 
-  return { stream, head, runs, isLost, submit };
+  const isAnswering = stream.isLoading && reading?.isOver !== true;
+  return {
+    stream,
+    head,
+    runs,
+    assistantId,
+    isLost,
+    isAnswering,
+    /** The run that is under way, once it is known. */
+    current: isAnswering && reading?.thread_id === threadId ? reading : undefined,
+    /** Tools that are waited for before the run stops; null while it was not asked to. */
+    finishing: isAnswering ? finishing : null,
+    submit,
+  };
 }

@@ -1,10 +1,17 @@
 import { ActionIcon, Loader } from "@mantine/core";
-import { IconAlertTriangle, IconHandStop, IconTrash } from "@tabler/icons-react";
+import {
+  IconAlertTriangle,
+  IconClock,
+  IconHandStop,
+  IconPlayerStop,
+  IconTrash,
+} from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
 
 import type { ThreadSummary } from "../api/types";
 import { relativeTime } from "./relativeTime";
+import { threadStanding } from "./threadStanding";
 import classes from "./ThreadItem.module.css";
 
 interface ThreadItemProps {
@@ -14,15 +21,23 @@ interface ThreadItemProps {
   onDelete: () => void;
 }
 
-function StatusMark({ status }: { status: ThreadSummary["status"] }) {
+const ICONS = {
+  queued: <IconClock size={14} aria-hidden />,
+  answering: <Loader size={12} aria-hidden />,
+  waiting: <IconHandStop size={14} aria-hidden />,
+  stopped: <IconPlayerStop size={14} aria-hidden />,
+  failed: <IconAlertTriangle size={14} aria-hidden />,
+};
+
+/** How a thread stands, in words and with an icon; nothing where there is nothing to say. */
+function StandingMark({ thread }: { thread: ThreadSummary }) {
   const { t } = useTranslation();
-  if (status === "idle") return null;
+  const standing = threadStanding(thread);
+  if (standing === null) return null;
   return (
-    <span className={classes.status} data-status={status}>
-      {status === "busy" && <Loader size={12} aria-hidden />}
-      {status === "error" && <IconAlertTriangle size={14} aria-hidden />}
-      {status === "interrupted" && <IconHandStop size={14} aria-hidden />}
-      {t(`threads.status.${status}`)}
+    <span className={classes.status} data-status={standing}>
+      {ICONS[standing]}
+      {t(`threads.standing.${standing}`)}
     </span>
   );
 }
@@ -45,7 +60,7 @@ export function ThreadItem({ thread, active, onOpen, onDelete }: ThreadItemProps
           <time dateTime={thread.updated_at}>
             {relativeTime(updated, new Date(), i18n.language)}
           </time>
-          <StatusMark status={thread.status} />
+          <StandingMark thread={thread} />
         </span>
       </Link>
       <ActionIcon

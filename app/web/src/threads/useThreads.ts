@@ -7,10 +7,15 @@ import {
 
 import { client } from "../api/client";
 import type { ThreadSummary } from "../api/types";
+import { runInputsKey } from "../chat/runInputs";
 
 const PAGE_SIZE = 30;
 const BUSY_POLL_MS = 3_000;
 const IDLE_POLL_MS = 30_000;
+
+const SDK_FIELDS = ["thread_id", "created_at", "updated_at", "metadata", "status"] as const;
+/** Stoa's own, which are not among the SDK's names. */
+const OWN_FIELDS = ["title"] as const;
 
 export const THREADS_KEY = ["threads"] as const;
 
@@ -23,8 +28,7 @@ async function searchThreads(offset: number, signal: AbortSignal): Promise<Threa
     offset,
     sortBy: "updated_at",
     sortOrder: "desc",
-    // `title` is not among the SDK's names.
-    select: ["thread_id", "created_at", "updated_at", "metadata", "status", "title" as "status"],
+    select: [...SDK_FIELDS, ...(OWN_FIELDS as unknown as typeof SDK_FIELDS)],
     signal,
   });
   return threads as unknown as ThreadSummary[];
@@ -65,6 +69,7 @@ export function useDeleteThread() {
         },
       );
       queries.removeQueries({ queryKey: ["thread", threadId] });
+      queries.removeQueries({ queryKey: runInputsKey(threadId) });
     },
     onSettled: () => queries.invalidateQueries({ queryKey: THREADS_KEY }),
   });

@@ -1,0 +1,43 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+
+import { client } from "../api/client";
+import { type HumanMessage, messageText } from "./messages";
+import { rememberSent } from "./runInputs";
+import { refreshThread } from "./threadQueries";
+
+/**
+ * Send a message while an answer is on its way: it takes its turn after what was sent before.
+ *
+ * Its stream is read like that of any run that is listed. What could not be sent is given back to
+ * where it was written.
+ */
+export function useEnqueue(
+  threadId: string | null,
+  assistantId: string,
+  onReturned: (threadId: string | null, text: string) => void,
+) {
+  const queries = useQueryClient();
+  const enqueue = useMutation({
+    mutationFn: ({ to, message }: { to: string; message: HumanMessage }) =>
+      client.runs.create(to, assistantId, {
+        input: { messages: [message] },
+        // What `useStream` asks for.
+        streamMode: ["values", "messages-tuple"],
+        streamResumable: true,
+        multitaskStrategy: "enqueue",
+      }),
+    onSuccess: (run, { message }) => {
+      rememberSent(queries, run, [message]);
+    },
+    onError: (_, { to, message }) => {
+      onReturned(to, messageText(message));
+    },
+    onSettled: (_, __, { to }) => refreshThread(queries, to, "runs"),
+  });
+  return {
+    send: (message: HumanMessage) => {
+      if (threadId !== null) enqueue.mutate({ to: threadId, message });
+    },
+    hasFailed: enqueue.isError && enqueue.variables.to === threadId,
+  };
+}
