@@ -14,9 +14,15 @@ import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
+from tests.support.faulty.fault import Fault
 from tests.support.issuer import AUDIENCE, TestIssuer
 from tests.support.model_server import ScriptedModelServer
-from tests.support.processes import StoaProcess, web_process, worker_process
+from tests.support.processes import (
+    StoaProcess,
+    faulty_worker_process,
+    web_process,
+    worker_process,
+)
 from tests.support.tenancy import TestDatabase
 
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
@@ -39,16 +45,25 @@ class Deployment:
     _stack: AsyncExitStack = field(repr=False)
     _numbers: count[int] = field(default_factory=count)
 
-    async def start_web(self, *, port: int | None = None) -> StoaProcess:
+    async def start_web(
+        self, *, port: int | None = None, fault: Fault | None = None, **settings: str
+    ) -> StoaProcess:
         """Start a web process."""
-        log = self._log("web")
-        return await self._stack.enter_async_context(web_process(self._environment(), log, port))
+        environment = {**self._environment(), **settings}
+        running = web_process(environment, self._log("web"), port, fault)
+        return await self._stack.enter_async_context(running)
 
     async def start_worker(self, **settings: str) -> StoaProcess:
         """Start a worker."""
         environment = {**self._environment(), **settings}
         log = self._log("worker")
         return await self._stack.enter_async_context(worker_process(environment, log))
+
+    async def start_faulty_worker(self, fault: Fault, **settings: str) -> StoaProcess:
+        """Start a worker that fails at a point; it may do so before it is ready."""
+        environment = {**self._environment(), **settings}
+        running = faulty_worker_process(environment, self._log("faulty-worker"), fault)
+        return await self._stack.enter_async_context(running)
 
     def http(self, person: str, web: StoaProcess) -> httpx.AsyncClient:
         """A plain HTTP client for a person."""

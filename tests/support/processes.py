@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ import psutil
 from app.dev.child import end, start_guarded
 from app.dev.ports import free_port
 from tests.support.development import STOA, inherited_environment
+from tests.support.faulty.fault import Fault
 
+FAULTY = (sys.executable, "-m", "tests.support.faulty")
+"""``stoa`` with a fault armed."""
 PATIENCE = 60.0
 """Longer than any start takes on a busy machine; a process that ends is noticed at once."""
 _LOOK_EVERY = 0.02
@@ -51,6 +55,19 @@ class StoaProcess:
         self.process.send_signal(signal.SIGTERM)
         return await self.process.wait()
 
+    async def died(self) -> None:
+        """Return once it was killed, by itself or by somebody else."""
+        async with asyncio.timeout(PATIENCE):
+            assert await self.process.wait() == -signal.SIGKILL, self.output
+
+    async def stopped(self) -> None:
+        """Return once it stands still, as after SIGSTOP."""
+        process = psutil.Process(self.process.pid)
+        async with asyncio.timeout(PATIENCE):
+            while process.status() != psutil.STATUS_STOPPED:
+                self._assert_alive()
+                await asyncio.sleep(_LOOK_EVERY)
+
     async def logged(self, text: str) -> None:
         """Return once it has logged this."""
         async with asyncio.timeout(PATIENCE):
@@ -72,11 +89,14 @@ class StoaProcess:
 
 @asynccontextmanager
 async def web_process(
-    environment: Mapping[str, str], log: Path, port: int | None = None
+    environment: Mapping[str, str],
+    log: Path,
+    port: int | None = None,
+    fault: Fault | None = None,
 ) -> AsyncIterator[StoaProcess]:
     """``stoa web``, ready; killed when the block ends."""
     port = port or free_port()
-    async with _running("web", environment, log, "--port", str(port)) as web:
+    async with _running("web", environment, log, "--port", str(port), fault=fault) as web:
         web.url = f"http://127.0.0.1:{port}"
         await web.answering()
         yield web
@@ -91,13 +111,28 @@ async def worker_process(environment: Mapping[str, str], log: Path) -> AsyncIter
 
 
 @asynccontextmanager
-async def _running(
-    name: str, environment: Mapping[str, str], log: Path, *options: str
+async def faulty_worker_process(
+    environment: Mapping[str, str], log: Path, fault: Fault
 ) -> AsyncIterator[StoaProcess]:
+    """``stoa worker`` with a fault, not waited for: it may fail before it is ready."""
+    async with _running("worker", environment, log, fault=fault) as worker:
+        yield worker
+
+
+@asynccontextmanager
+async def _running(
+    name: str,
+    environment: Mapping[str, str],
+    log: Path,
+    *options: str,
+    fault: Fault | None = None,
+) -> AsyncIterator[StoaProcess]:
+    program = STOA if fault is None else FAULTY
+    armed = {} if fault is None else fault.environment
     with log.open("wb") as file:
         process = await start_guarded(
-            (*STOA, name, *options),
-            env={**inherited_environment(), **environment},
+            (*program, name, *options),
+            env={**inherited_environment(), **environment, **armed},
             cwd=Path("/"),
             stdout=file,
         )

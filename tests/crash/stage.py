@@ -1,0 +1,105 @@
+"""Where things die: a deployment, people who are told things, and the proof of what held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from uuid import uuid4
+
+import httpx
+import psutil
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.bench.chaos.client import Person
+from app.bench.chaos.promises import Promises, Violation
+from app.bench.chaos.proof import Proof
+from app.bench.chaos.rows import open_runs
+from app.bench.chaos.witness import install_witness
+from tenancy.database.engine import create_engine
+from tests.support.deployment import Deployment
+from tests.support.faulty.fault import Fault
+from tests.support.processes import StoaProcess
+
+
+@dataclass
+class Stage:
+    """A deployment whose every promise is written down."""
+
+    deployment: Deployment
+    owner: AsyncEngine
+    promises: Promises
+    _clients: httpx.AsyncClient
+    origins: list[str] = field(default_factory=list)
+    _people: dict[str, Person] = field(default_factory=dict)
+    _headers: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    _known: Counter[Violation] = field(default_factory=Counter)
+    _numbers: count[int] = field(default_factory=count)
+
+    def person(self) -> Person:
+        """Somebody new."""
+        name = f"person-{next(self._numbers)}"
+        self._headers[name] = self.deployment.issuer.headers(name)
+        person = Person(
+            name, self._headers[name], self.origins, self._clients, self.promises, Random(name)
+        )
+        self._people[name] = person
+        return person
+
+    async def open_web(self, fault: Fault | None = None) -> StoaProcess:
+        """Start a web process that everybody may ask."""
+        web = await self.deployment.start_web(fault=fault)
+        self.origins.append(web.url)
+        return web
+
+    async def kill_web(self, web: StoaProcess) -> None:
+        """Kill a web process; nobody asks it any more."""
+        self.origins.remove(web.url)
+        await web.kill()
+
+    async def assert_whole(self) -> None:
+        """Everything that was promised came true, and nothing is open or left."""
+        assert await open_runs(self.owner) == 0
+        proof = Proof(self.owner, self._clients, self.origins, self._people, self._headers)
+        found = Counter(await proof.settled(self.promises))
+        new = found - self._known  # or one failure would fail every later test
+        self._known |= found
+        assert not new, "\n".join(map(str, new)) + "\n\n" + self.deployment.all_logs()
+
+    async def assert_nothing_left(self, *processes: StoaProcess) -> None:
+        """Once these have ended in order: no lease, no connection, no process."""
+        for process in processes:
+            assert await process.terminate() == 0, process.output
+        proof = Proof(self.owner, self._clients, self.origins, self._people, self._headers)
+        assert await proof.ended() == []
+        assert not [each for each in psutil.Process().children() if _is_stoa(each)]
+
+
+@asynccontextmanager
+async def staged(deployment: Deployment) -> AsyncIterator[Stage]:
+    """A stage without any process yet."""
+    owner = create_engine(deployment.database.settings("owner"))
+    try:
+        await install_witness(owner)
+        async with httpx.AsyncClient(trust_env=False, timeout=30, limits=_NO_LIMITS) as clients:
+            yield Stage(deployment, owner, Promises(), clients)
+    finally:
+        await owner.dispose()
+
+
+_NO_LIMITS = httpx.Limits(max_connections=None)
+
+
+def new_thread() -> str:
+    """The id of a thread that is made with its first run."""
+    return str(uuid4())
+
+
+def _is_stoa(process: psutil.Process) -> bool:
+    command = process.cmdline()
+    return process.status() != psutil.STATUS_ZOMBIE and (
+        "app.cli" in command or "tests.support.faulty" in command
+    )

@@ -1,0 +1,46 @@
+"""``kill -9`` at each point where a run can be left: another worker brings it to its one end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.crash.stage import Stage, new_thread
+from tests.support.deployment import QUICK_LEASE
+from tests.support.faulty.fault import Fault
+from tests.support.processes import StoaProcess
+
+
+@pytest.fixture(scope="module")
+async def web(stage: Stage) -> StoaProcess:
+    return await stage.open_web()
+
+
+@pytest.mark.usefixtures("web")
+class TestAWorkerThatIsKilled:
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            Fault("claim.before"),
+            Fault("claim.after"),
+            Fault("token.first"),
+            Fault("checkpoint.before"),
+            Fault("checkpoint.before", nth=2),
+            Fault("checkpoint.after"),
+            Fault("checkpoint.after", nth=2),
+            Fault("settle.before"),
+            Fault("settle.after"),
+        ],
+        ids=lambda fault: f"{fault.point}-{fault.nth}",
+    )
+    async def test_leaves_its_run_to_another_one(self, stage: Stage, fault: Fault) -> None:
+        person, thread_id = stage.person(), new_thread()
+        doomed = await stage.deployment.start_faulty_worker(fault, **QUICK_LEASE)
+        reading = asyncio.create_task(person.say_and_read(thread_id, "Where were we?"))
+        await doomed.died()
+        rescuer = await stage.deployment.start_worker(**QUICK_LEASE)
+        await reading
+        await person.say_and_read(thread_id, "And now?")
+        await stage.assert_whole()
+        await rescuer.kill()
