@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-END_SECONDS = 5.0
+END_SECONDS = 2.0
 """How long a call that was cut off may take to clean up, before it is left to itself."""
 
 UNKNOWN = "There is no tool of this name."
