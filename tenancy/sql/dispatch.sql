@@ -36,11 +36,12 @@ BEGIN
   -- A claim need not be on disk by itself: the attempt that begins with it is, and flushes it.
   PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0));
-  IF NOT EXISTS (
-    SELECT 1 FROM public.workers w
-    WHERE w.worker_id = p_worker AND NOT w.draining
-      AND w.lease_until > (SELECT clock_timestamp())
-  ) THEN
+  -- Held, so that a worker does not leave, or is cleared away, while it is given something.
+  PERFORM 1 FROM public.workers w
+  WHERE w.worker_id = p_worker AND NOT w.draining
+    AND w.lease_until > (SELECT clock_timestamp())
+  FOR KEY SHARE;
+  IF NOT FOUND THEN
     RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
   END IF;
   FOR head IN
@@ -101,6 +102,7 @@ CREATE OR REPLACE FUNCTION dispatch.reap_expired_leases() RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
   reaped int;
+  dead uuid[];
 BEGIN
   WITH lost AS (
     SELECT r.user_id, r.run_id
@@ -114,9 +116,15 @@ BEGIN
       worker_id = NULL, updated_at = clock_timestamp()
   FROM lost WHERE r.user_id = lost.user_id AND r.run_id = lost.run_id;
   GET DIAGNOSTICS reaped = ROW_COUNT;
+  -- First held, then looked at: a claim that began while the lease lived may have just ended.
+  dead := ARRAY(
+    SELECT w.worker_id FROM public.workers w
+    WHERE w.lease_until <= (SELECT clock_timestamp())
+    ORDER BY w.worker_id FOR UPDATE SKIP LOCKED
+  );
   DELETE FROM public.workers w
-  WHERE w.lease_until <= (SELECT clock_timestamp())
-    AND NOT EXISTS (SELECT 1 FROM public.runs r WHERE r.state = 'running' AND r.worker_id = w.worker_id);
+  WHERE w.worker_id = ANY (dead)
+    AND NOT EXISTS (SELECT 1 FROM public.runs r WHERE r.worker_id = w.worker_id);
   RETURN reaped;
 END $$;
 
@@ -175,6 +183,8 @@ LANGUAGE plpgsql AS $$
 DECLARE
   released int;
 BEGIN
+  -- A claim of its own that is still under way comes first, or its runs would be left behind.
+  PERFORM 1 FROM public.workers w WHERE w.worker_id = p_worker FOR UPDATE;
   released := dispatch.release_runs_but(p_worker, '{}');
   DELETE FROM public.workers WHERE worker_id = p_worker;
   RETURN released;
