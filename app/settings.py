@@ -155,6 +155,10 @@ class Settings(BaseSettings):
     run_seconds: float = Field(3600, gt=0, description="Time per run.")
     max_attempts: int = Field(3, ge=1, description="Claims of one run after crashes.")
 
+    delta_retention_seconds: float = Field(
+        3600, ge=0, description="How long after a run's end the pieces of its messages are kept."
+    )
+
     log_format: Literal["console", "json"] = Field("console", description="How log lines look.")
 
     @field_validator("cors_origins", mode="before")

@@ -1,0 +1,239 @@
+"""What is kept for a while only goes when its time is over, and nothing else does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+import structlog
+
+from app.runs.events import Event, append_events, read_log, settle_run
+from app.settings import Settings
+from app.worker import retention
+from app.worker.retention import Retention
+from tenancy.database.crossing import DispatchDatabase
+from tenancy.database.tenant import TenantDatabase
+from tenancy.principal import ClaimedRun, Principal
+from tenancy.run_states import RunState
+from tests.support.tenancy import TestDatabase, claimed_run, make_thread, set_user_state
+
+EVENTS = (
+    *("metadata", "values", "messages", "messages|sub:1", "messages/metadata"),
+    *("messages/partial", "messages/partial|sub:1", "messages", "messages/complete"),
+    *("updates", "custom", "values"),
+)
+KEPT = [
+    *("metadata", "values", "messages/metadata", "messages/complete", "updates", "custom"),
+    "values",
+]
+LAST_DELTA = 8
+HOURS = 3600.0
+
+Retaining = Callable[..., AbstractAsyncContextManager[Retention]]
+
+
+@pytest.fixture
+def retaining(database: TestDatabase, tenants: TenantDatabase) -> Retaining:
+    """A retention that looks all the time."""
+
+    @asynccontextmanager
+    async def started(**settings: Any) -> AsyncIterator[Retention]:
+        chosen = {"maintenance_database_url": database.dsn("maintenance"), **settings}
+        service = Retention(Settings(**chosen), tenants, every_seconds=0.01)
+        await service.start()
+        try:
+            yield service
+        finally:
+            await service.stop()
+
+    return started
+
+
+@pytest.fixture
+def ended_run(tenants: TenantDatabase, dispatch: DispatchDatabase) -> Callable[..., Any]:
+    async def ended(person: Principal, state: RunState = RunState.SUCCESS) -> ClaimedRun:
+        run = await claimed_run(tenants, dispatch, person, await make_thread(tenants, person))
+        await append_events(tenants, run, 1, [Event(name, b"{}") for name in EVENTS])
+        failed = state is RunState.ERROR
+        code = {"error_code": "graph_failed", "error_message": "It failed."} if failed else {}
+        await settle_run(tenants, run, state, len(EVENTS) + 1, [], **code)
+        return run
+
+    return ended
+
+
+async def log_of(tenants: TenantDatabase, run: ClaimedRun) -> tuple[list[str], int]:
+    page = await read_log(tenants, run, run.run_id, 0)
+    assert page is not None
+    return [event.event for event in page.events], page.pruned_through
+
+
+async def until(superuser: asyncpg.Connection, query: str, *arguments: object) -> None:
+    """Wait until a question is answered with yes."""
+    async with asyncio.timeout(10):
+        while not await superuser.fetchval(query, *arguments):  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+
+
+PRUNED = "SELECT pruned_at IS NOT NULL FROM runs WHERE run_id = $1"
+
+
+class TestThePiecesOfMessages:
+    async def test_go_once_their_run_has_ended_long_ago(
+        self,
+        tenants: TenantDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+        bob: Principal,
+        retaining: Retaining,
+        ended_run: Callable[..., Any],
+    ) -> None:
+        old, young = await ended_run(alice), await ended_run(bob)
+        await superuser.execute(
+            "UPDATE runs SET ended_at = ended_at - interval '2 hours' WHERE run_id = $1", old.run_id
+        )
+        async with retaining(delta_retention_seconds=HOURS):
+            await until(superuser, PRUNED, old.run_id)
+        assert await log_of(tenants, old) == (KEPT, LAST_DELTA)
+        assert await log_of(tenants, young) == (list(EVENTS), 0)
+
+    async def test_go_in_batches(
+        self,
+        tenants: TenantDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+        retaining: Retaining,
+        ended_run: Callable[..., Any],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(retention, "ROWS", 2)
+        monkeypatch.setattr(retention, "BATCH", 1)
+        runs = [await ended_run(alice) for _ in range(3)]
+        async with retaining(delta_retention_seconds=0):
+            for run in runs:
+                await until(superuser, PRUNED, run.run_id)
+        for run in runs:
+            assert await log_of(tenants, run) == (KEPT, LAST_DELTA)
+
+    async def test_of_a_run_that_failed_stay(
+        self,
+        tenants: TenantDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+        retaining: Retaining,
+        ended_run: Callable[..., Any],
+    ) -> None:
+        run = await ended_run(alice, RunState.ERROR)
+        async with retaining(delta_retention_seconds=0):
+            await until(superuser, PRUNED, run.run_id)
+        assert await log_of(tenants, run) == (list(EVENTS), 0)
+
+    async def test_of_a_run_under_way_stay(
+        self,
+        tenants: TenantDatabase,
+        dispatch: DispatchDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+        retaining: Retaining,
+        ended_run: Callable[..., Any],
+    ) -> None:
+        running = await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
+        await append_events(tenants, running, 1, [Event("messages", b"{}")])
+        other = await ended_run(alice)
+        async with retaining(delta_retention_seconds=0):
+            await until(superuser, PRUNED, other.run_id)
+        assert await log_of(tenants, running) == (["messages"], 0)
+
+    async def test_of_somebody_who_may_not_be_served_hold_up_nobody(
+        self,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+        bob: Principal,
+        retaining: Retaining,
+        ended_run: Callable[..., Any],
+    ) -> None:
+        suspended, served = await ended_run(alice), await ended_run(bob)
+        await set_user_state(superuser, alice.user_id, "suspended")
+        async with retaining(delta_retention_seconds=0):
+            await until(superuser, PRUNED, served.run_id)
+        assert not await superuser.fetchval(PRUNED, suspended.run_id)
+
+
+async def add_key(
+    superuser: asyncpg.Connection, person: Principal, key: str, *, hours: int
+) -> None:
+    """A key that was used so long ago."""
+    await superuser.execute(
+        "INSERT INTO idempotency_keys (user_id, route, key, fingerprint, resource_id, created_at)"
+        " VALUES ($1, 'runs', $2, '', $3, now() - make_interval(hours => $4))",
+        person.user_id,
+        key,
+        uuid4(),
+        hours,
+    )
+
+
+class TestIdempotencyKeys:
+    async def test_go_after_a_day(
+        self, superuser: asyncpg.Connection, alice: Principal, retaining: Retaining
+    ) -> None:
+        for key, hours in (("old", 25), ("older", 50), ("young", 23)):
+            await add_key(superuser, alice, key, hours=hours)
+        async with retaining():
+            await until(superuser, "SELECT count(*) = 1 FROM idempotency_keys")
+        assert await superuser.fetchval("SELECT key FROM idempotency_keys") == "young"
+
+
+class TestADeletedThread:
+    async def test_goes_with_all_its_rows(
+        self,
+        tenants: TenantDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+        retaining: Retaining,
+        ended_run: Callable[..., Any],
+    ) -> None:
+        run = await ended_run(alice)
+        kept = await make_thread(tenants, alice)
+        await superuser.execute("UPDATE threads SET deleted_at = now() WHERE thread_id <> $1", kept)
+        async with retaining():
+            await until(superuser, "SELECT count(*) = 1 FROM threads")
+        assert await superuser.fetchval("SELECT thread_id FROM threads") == kept
+        assert not await superuser.fetchval("SELECT count(*) FROM runs")
+        assert not await superuser.fetchval(
+            "SELECT count(*) FROM run_events WHERE run_id = $1", run.run_id
+        )
+
+
+class TestWithoutAMaintenanceRole:
+    async def test_nothing_is_dropped_and_an_operator_is_told_once(
+        self, tenants: TenantDatabase, retaining: Retaining
+    ) -> None:
+        with structlog.testing.capture_logs() as logs:
+            async with retaining(maintenance_database_url=None):
+                pass
+        (said,) = [entry for entry in logs if entry["log_level"] == "warning"]
+        assert "STOA_MAINTENANCE_DATABASE_URL" in said["event"]
+
+
+class TestADutyThatFails:
+    async def test_is_logged_and_keeps_nobody_from_the_others(
+        self,
+        database: TestDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+        retaining: Retaining,
+    ) -> None:
+        await superuser.execute(
+            f'REVOKE SELECT (pruned_at) ON runs FROM "{database.roles().maintenance}"'
+        )
+        await add_key(superuser, alice, "old", hours=25)
+        with structlog.testing.capture_logs() as logs:
+            async with retaining(delta_retention_seconds=0):
+                await until(superuser, "SELECT count(*) = 0 FROM idempotency_keys")
+        assert logs[0]["event"] == "retention broke"
