@@ -33,8 +33,9 @@ STATEMENTS = (
       ADD CHECK (multitask_strategy IN ('enqueue', 'reject', 'interrupt', 'rollback'))
     """,
     "UPDATE runs SET attempts_spent = greatest(attempt - 1, 0)",
-    # An operator knows a run by its id alone.
-    "CREATE INDEX runs_by_id ON runs (run_id)",
+    # An operator knows a run by its id alone. As text, so that no query of a person's takes this
+    # index for cheaper than the one that begins with the user.
+    "CREATE INDEX runs_by_id ON runs ((run_id::text))",
     # What retention has yet to look at.
     """
     CREATE INDEX runs_unpruned ON runs (ended_at)

@@ -92,15 +92,23 @@ def log_summary(summary: Summary) -> None:
     if preserved := summary.preserved:
         log.warning(
             "reconciliation left things alone",
-            preserved=[
-                {**key._asdict(), "count": count}
-                for key, count in sorted(preserved.items(), key=str)
-            ],
+            preserved=[_plain(key, count) for key, count in sorted(preserved.items(), key=str)],
         )
     for failure in summary.failures:
         log.warning(
             "reconciliation failed",
-            kind=failure.kind,
+            kind=failure.kind.value,
             id=str(failure.id),
             error=failure.error,
         )
+
+
+def _plain(key: Preservation, count: int) -> dict[str, object]:
+    """A count in plain words, whatever renders the log."""
+    return {
+        "disposition": key.disposition.value,
+        "liveness": key.liveness.value,
+        "error_class": key.error_class and key.error_class.value,
+        "pid_present": key.pid_present,
+        "count": count,
+    }

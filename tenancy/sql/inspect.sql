@@ -54,5 +54,5 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
       ) k
     ), '[]')
   )
-  FROM public.runs r WHERE r.run_id = p_run;
+  FROM public.runs r WHERE r.run_id::text = p_run::text;  -- as the index has it
 $$;

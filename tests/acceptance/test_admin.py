@@ -1,4 +1,4 @@
-"""``stoa admin``: an operator puts things right, and sees what became of a run but not its words."""
+"""``stoa admin``: an operator puts things right, and sees a run's life without its words."""
 
 from __future__ import annotations
 

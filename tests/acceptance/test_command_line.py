@@ -7,7 +7,7 @@ import subprocess
 from app.dev.ports import free_port
 from tests.support.development import STOA, stoa
 
-COMMANDS = ("dev", "web", "worker", "migrate", "gateway", "model", "bench")
+COMMANDS = ("dev", "web", "worker", "migrate", "gateway", "model", "admin", "bench")
 
 
 class TestHelp:
