@@ -92,11 +92,11 @@ END $$;
 CREATE OR REPLACE FUNCTION tenant.roll_back(p_user uuid, p_thread uuid, p_run uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-  DELETE FROM public.checkpoint_writes
-  WHERE user_id = p_user AND thread_id = p_thread AND run_id = p_run;
   DELETE FROM public.checkpoint_blobs
   WHERE user_id = p_user AND thread_id = p_thread AND run_id = p_run;
   DELETE FROM public.checkpoints
+  WHERE user_id = p_user AND thread_id = p_thread AND run_id = p_run;
+  DELETE FROM public.checkpoint_writes
   WHERE user_id = p_user AND thread_id = p_thread AND run_id = p_run;
 END $$;
 
@@ -112,7 +112,7 @@ DECLARE
   target record;
 BEGIN
   FOR target IN
-    SELECT r.run_id, r.thread_id, r.fence, r.cancel_action,
+    SELECT r.run_id, r.thread_id,
       r.state = 'running' AND EXISTS (
         SELECT 1 FROM public.workers w
         WHERE w.worker_id = r.worker_id AND w.lease_until > (SELECT clock_timestamp())
@@ -125,13 +125,14 @@ BEGIN
     ORDER BY r.run_id
     FOR NO KEY UPDATE
   LOOP
-    UPDATE public.runs r
-    SET cancel_requested_at = coalesce(r.cancel_requested_at, clock_timestamp()),
-        cancel_action = CASE WHEN r.cancel_action = 'rollback' THEN 'rollback' ELSE p_action END,
-        updated_at = clock_timestamp()
-    WHERE r.user_id = p_user AND r.run_id = target.run_id;
-    IF NOT target.is_held THEN
-      PERFORM tenant.end_as_cancelled(p_user, target.run_id);
+    IF target.is_held THEN
+      UPDATE public.runs r
+      SET cancel_requested_at = coalesce(r.cancel_requested_at, clock_timestamp()),
+          cancel_action = CASE WHEN r.cancel_action = 'rollback' THEN 'rollback' ELSE p_action END,
+          updated_at = clock_timestamp()
+      WHERE r.user_id = p_user AND r.run_id = target.run_id;
+    ELSE
+      PERFORM tenant.end_as_cancelled(p_user, target.run_id, p_action);
     END IF;
     run_id := target.run_id;
     thread_id := target.thread_id;
@@ -140,14 +141,22 @@ BEGIN
   END LOOP;
 END $$;
 
--- Ends a run whose cancel was asked for, with a rollback if that was. The caller holds its row.
-CREATE OR REPLACE FUNCTION tenant.end_as_cancelled(p_user uuid, p_run uuid) RETURNS void
+-- Ends a run whose cancel was asked for, before (NULL) or just now; with a rollback if that was
+-- asked for. The caller holds its row. One update: at a second one of the same row, the foreign keys
+-- would be looked at again, and the thread locked after the run.
+CREATE OR REPLACE FUNCTION tenant.end_as_cancelled(
+  p_user uuid, p_run uuid, p_action text DEFAULT NULL
+) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   ended record;
 BEGIN
   UPDATE public.runs r
   SET state = 'cancelled', fence = r.fence + 1, worker_id = NULL,
+      cancel_requested_at = coalesce(r.cancel_requested_at, clock_timestamp()),
+      cancel_action = CASE
+        WHEN r.cancel_action = 'rollback' THEN 'rollback' ELSE coalesce(p_action, r.cancel_action)
+      END,
       ended_at = clock_timestamp(), updated_at = clock_timestamp()
   WHERE r.user_id = p_user AND r.run_id = p_run
   RETURNING r.thread_id, r.cancel_action INTO STRICT ended;

@@ -1,0 +1,346 @@
+"""One order of locks: user, key, thread, claims, worker, runs by their ids, what belongs to a run.
+
+A deadlock is a ring of transactions, each waiting for the next. While no function, waiting at one
+place of the order, holds anything further on, there is no ring. That is what is shown here, of
+every function that there is: a stranger holds one row, the function runs into it, and everything
+further on must be free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from app.runs.cancelling import cancel_runs
+from app.runs.runs import IdempotencyKey, RunRequest, create_run
+from tenancy.checkpoints.batch import CheckpointBatch
+from tenancy.database.crossing import DispatchDatabase
+from tenancy.database.tenant import TenantDatabase
+from tenancy.principal import ClaimedRun, Principal
+from tests.support.postgres import Role
+from tests.support.tenancy import (
+    ASSISTANT,
+    TestDatabase,
+    expire_leases,
+    make_thread,
+    make_worker,
+    queue_run,
+)
+
+SITUATIONS = ("running", "lost", "asked to stop")
+ROUNDS = 2
+KEY = IdempotencyKey("POST /threads/t/runs", "key", b"body")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of the database's, and who calls it with what."""
+
+    role: Role
+    statement: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Alice's thread: a run that a worker holds and one that waits; another thread of hers."""
+
+    user: UUID
+    thread: UUID
+    run: ClaimedRun
+    worker: UUID
+    runs: list[UUID]
+
+    def calls(self) -> dict[str, Call]:
+        """Every function that writes, with what makes it take all the locks that it can."""
+        return {**self._of_a_person(), **self._of_a_worker(), **self._of_everybody()}
+
+    def _of_a_person(self) -> dict[str, Call]:
+        def accept(strategy: str, key: str | None) -> Call:
+            about = (self.user, self.thread, uuid4(), ASSISTANT, "agent", "{}", "{}", "t", True)
+            known = (KEY.route, key, b"body") if key else (None, None, None)
+            return _tenant("accept_run", *about, strategy, *known)
+
+        def cancel(action: str, thread: UUID | None) -> Call:
+            return _tenant("cancel_runs", self.user, thread, None, None, action)
+
+        return {
+            **{f"accept_run {how}": accept(how, None) for how in ("enqueue", "reject")},
+            **{f"accept_run {how}": accept(how, "new") for how in ("interrupt", "rollback")},
+            "accept_run again": accept("enqueue", KEY.key),
+            "cancel_runs interrupt": cancel("interrupt", None),
+            "cancel_runs rollback": cancel("rollback", self.thread),
+            "write_state": _tenant("write_state", self.user, "c", *self._rows()),
+            "drop_idempotency_keys": _tenant("drop_idempotency_keys", self.user, 100),
+            "prune_deltas": _tenant("prune_deltas", self.user, self.run.run_id, 100),
+            "sign_in": _tenant("sign_in", uuid4(), "somebody", "Some", None),
+            "begin_write": _tenant("begin_write", self.user),
+            "delete a thread": Call(
+                "service",
+                "WITH bound AS MATERIALIZED (SELECT tenant.begin_write($1))"
+                " DELETE FROM threads USING bound WHERE thread_id = $2",
+                (self.user, self.thread),
+            ),
+        }
+
+    def _of_a_worker(self) -> dict[str, Call]:
+        claim = (self.user, self.run.run_id, self.run.fence)
+        events = (["values"], [b"{}"], [None], [None])
+        return {
+            "begin_attempt": _tenant("begin_attempt", *claim, self.worker),
+            "append_events": _tenant("append_events", *claim, 50, *events),
+            "write_checkpoints": _tenant("write_checkpoints", *claim, *self._rows()),
+            "settle_run": _tenant("settle_run", *claim, "success", None, None, 50, *events),
+        }
+
+    def _of_everybody(self) -> dict[str, Call]:
+        claim = (self.user, self.run.run_id, self.run.fence)
+        return {
+            "register_worker": _dispatch("register_worker", uuid4(), "host", 1, None, 60.0),
+            "renew_lease": _dispatch("renew_lease", self.worker, 60.0),
+            "claim_runs": _dispatch("claim_runs", self.worker, 10, 10),
+            "reap_expired_leases": _dispatch("reap_expired_leases"),
+            "release_run": _dispatch("release_run", *claim, True),
+            "release_runs_but": _dispatch("release_runs_but", self.worker, []),
+            "drain_worker": _dispatch("drain_worker", self.worker),
+            "retire_worker": _dispatch("retire_worker", self.worker),
+            "take_back_run": _dispatch("take_back_run", *claim),
+            "remove_worker": _dispatch("remove_worker", self.worker),
+        }
+
+    def _rows(self) -> tuple[Any, ...]:
+        """A checkpoint, and a task's write that is there already, so that it is replaced."""
+        return rows(self.thread, uuid4().hex, "c")
+
+    def places(self) -> Mapping[str, str]:
+        """The order: how a stranger holds what is at each place."""
+        runs = {
+            f"run {n}": f"SELECT 1 FROM runs WHERE run_id = '{run}' FOR UPDATE"
+            for n, run in enumerate(self.runs, 1)
+        }
+        return {
+            "user": f"SELECT 1 FROM users WHERE user_id = '{self.user}' FOR UPDATE",
+            "key": f"SELECT 1 FROM idempotency_keys WHERE key = '{KEY.key}' FOR UPDATE",
+            "thread": f"SELECT 1 FROM threads WHERE thread_id = '{self.thread}' FOR UPDATE",
+            "claims": "SELECT pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0))",
+            "worker": f"SELECT 1 FROM workers WHERE worker_id = '{self.worker}' FOR UPDATE",
+            **runs,
+            "attempts": "SELECT 1 FROM run_attempts FOR UPDATE",
+            "checkpoints": "SELECT 1 FROM checkpoints FOR UPDATE",
+            "writes": "SELECT 1 FROM checkpoint_writes FOR UPDATE",
+        }
+
+
+PARTS = {
+    *("unbound", "user_id", "identity", "may_become", "guard_transition", "record_attempt"),
+    *("hold_fence", "take_idempotency_key", "roll_back", "cancel_open_runs", "end_as_cancelled"),
+    *("insert_checkpoints", "insert_events"),
+}
+"""Called by the others only, in whose transactions they are tried."""
+
+READERS = {
+    *("begin_read", "read_checkpoint", "read_log", "inspect_run"),
+    *("held_runs", "find_workers", "find_lost_runs"),
+}
+"""These hold nothing."""
+
+
+def rows(thread: UUID, checkpoint_id: str, written_on: str) -> tuple[Any, ...]:
+    """LangGraph's rows as the functions take them, from the thread on."""
+    batch = CheckpointBatch(threads={str(thread)})
+    batch.checkpoints[1,] = ("", checkpoint_id, None, "{}", "{}")
+    batch.blobs[1,] = ("", "words", checkpoint_id, "empty", b"")
+    batch.writes[1,] = ("", written_on, "task", "", -1, "__error__", "null", b"", True)
+    return batch.arguments()
+
+
+def _tenant(function: str, *arguments: Any) -> Call:
+    return Call("service", _call(f"tenant.{function}", arguments), arguments)
+
+
+def _dispatch(function: str, *arguments: Any) -> Call:
+    return Call("dispatch", _call(f"dispatch.{function}", arguments), arguments)
+
+
+def _call(function: str, arguments: tuple[Any, ...]) -> str:
+    return f"SELECT count(*) FROM {function}({', '.join(f'${n + 1}' for n in range(len(arguments)))})"
+
+
+@pytest.fixture
+async def scene(
+    request: pytest.FixtureRequest,
+    tenants: TenantDatabase,
+    dispatch: DispatchDatabase,
+    superuser: asyncpg.Connection,
+    alice: Principal,
+) -> Scene:
+    """As the test's parameter says: the run is held, its worker is dead, or it is to stop."""
+    thread, other = [await make_thread(tenants, alice) for _ in range(2)]
+    worker = await make_worker(dispatch)
+    await create_run(
+        tenants,
+        alice,
+        thread_id=thread,
+        assistant_id=ASSISTANT,
+        graph_id="agent",
+        request=RunRequest(),
+        idempotency=KEY,
+    )
+    (run,) = await dispatch.claim_runs(worker, 1, 10)
+    await queue_run(tenants, alice, other)
+    await dispatch.claim_runs(worker, 1, 10)
+    await queue_run(tenants, alice, thread)
+    await tenants.call(
+        run,
+        _call("tenant.write_checkpoints", tuple(range(23))),
+        run.run_id,
+        run.fence,
+        *rows(thread, "c", "c"),
+    )
+    if request.param == "lost":
+        await expire_leases(superuser)
+    if request.param == "asked to stop":
+        await cancel_runs(tenants, alice, run_ids=[run.run_id], action="rollback")
+    ids = await superuser.fetch("SELECT run_id FROM runs ORDER BY run_id")
+    return Scene(alice.user_id, thread, run, worker, [row[0] for row in ids])
+
+
+every_situation = pytest.mark.parametrize("scene", SITUATIONS, indirect=True)
+
+
+@asynccontextmanager
+async def begun(connection: asyncpg.Connection) -> AsyncIterator[asyncpg.Connection]:
+    """A transaction that leaves everything as it was."""
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        yield connection
+    finally:
+        await transaction.rollback()
+
+
+async def refusal(connection: asyncpg.Connection, call: Call) -> str:
+    """Make a call and take it back; the SQLSTATE of what was refused, or an empty string."""
+    async with begun(connection):
+        try:
+            await connection.fetch(call.statement, *call.arguments)
+        except asyncpg.PostgresError as error:
+            return str(error.sqlstate)
+    return ""
+
+
+class Connections:
+    """A connection for each part that somebody plays."""
+
+    def __init__(self, database: TestDatabase) -> None:
+        self._database = database
+        self._open: dict[tuple[Role, int], asyncpg.Connection] = {}
+
+    async def of(self, role: Role, number: int = 0) -> asyncpg.Connection:
+        if (role, number) not in self._open:
+            self._open[role, number] = await self._database.connect(role)
+        return self._open[role, number]
+
+    async def close(self) -> None:
+        for connection in self._open.values():
+            await connection.close()
+
+
+@pytest.fixture
+async def connections(
+    database: TestDatabase, superuser: asyncpg.Connection
+) -> AsyncIterator[Connections]:
+    # A deadlock is looked for at once, not after a second.
+    await superuser.execute(f"ALTER DATABASE \"{database.name}\" SET deadlock_timeout = '20ms'")
+    opened = Connections(database)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def waits(observer: asyncpg.Connection, pid: int, calling: asyncio.Task[str]) -> bool:
+    """Whether a call has come to wait for somebody; False once it is over."""
+    while not calling.done():
+        if await observer.fetchval("SELECT cardinality(pg_blocking_pids($1)) > 0", pid):
+            return True
+        await asyncio.wait([calling], timeout=0.002)
+    return False
+
+
+async def is_free(observer: asyncpg.Connection, hold: str) -> bool:
+    """Whether nobody holds what is at a place, in however weak a way."""
+    asked = hold.replace("FOR UPDATE", "FOR UPDATE NOWAIT").replace("pg_adv", "pg_try_adv")
+    try:
+        async with begun(observer):
+            return (await observer.fetchval(asked)) is not False
+    except asyncpg.LockNotAvailableError:
+        return False
+
+
+def _pairs(calls: Mapping[str, Call]) -> Iterator[tuple[str, str]]:
+    return itertools.combinations_with_replacement(sorted(calls), 2)
+
+
+class TestAFunctionThatHasToWait:
+    @every_situation
+    async def test_holds_nothing_further_on(self, scene: Scene, connections: Connections) -> None:
+        stranger, observer = [await connections.of("owner", n) for n in range(2)]
+        places = scene.places()
+        waited: dict[str, set[str]] = {place: set() for place in places}
+        for name, call in scene.calls().items():
+            caller = await connections.of(call.role)
+            for n, (place, hold) in enumerate(places.items()):
+                async with begun(stranger):
+                    await stranger.fetch(hold)
+                    calling = asyncio.create_task(refusal(caller, call))
+                    if await waits(observer, caller.get_server_pid(), calling):
+                        waited[place].add(name)
+                        for further, held in list(places.items())[n + 1 :]:
+                            assert await is_free(observer, held), (name, place, further)
+                await calling
+        # The stranger was in the way of somebody at each place, or this would show nothing.
+        assert {place for place, names in waited.items() if names} >= {
+            *("user", "key", "thread", "claims", "worker", "run 1", "run 2", "run 3"),
+        }
+
+
+class TestAnyTwoAtOnce:
+    @every_situation
+    async def test_never_wait_for_each_other_in_a_ring(
+        self, scene: Scene, connections: Connections
+    ) -> None:
+        calls = scene.calls()
+        for one, other in _pairs(calls):
+            first = await connections.of(calls[one].role, 0)
+            second = await connections.of(calls[other].role, 1)
+            for _ in range(ROUNDS):
+                refused = await asyncio.gather(
+                    refusal(first, calls[one]), refusal(second, calls[other])
+                )
+                assert "40P01" not in refused, (one, other)
+
+
+class TestTheListOfFunctions:
+    async def test_has_every_function_that_there_is(self, superuser: asyncpg.Connection) -> None:
+        found = await superuser.fetch(
+            """
+            SELECT proname, prosrc FROM pg_proc
+            WHERE pronamespace::regnamespace::text IN ('tenant', 'dispatch')
+            """
+        )
+        scene = Scene(uuid4(), uuid4(), ClaimedRun(uuid4(), uuid4(), 1), uuid4(), [])  # type: ignore[arg-type]
+        tried = {name.split()[0] for name in scene.calls()} - {"delete"}
+        assert {row["proname"] for row in found} == tried | PARTS | READERS
+        for row in found:
+            if row["proname"] in READERS:
+                written = {"INSERT", "UPDATE", "DELETE", "SHARE"} & set(row["prosrc"].split())
+                assert not written, row["proname"]
