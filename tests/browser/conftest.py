@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from tests.support.development import development
 from tests.support.model_server import ScriptedModelServer
 
 DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 PATIENCE_MS = 20_000
 Meet = Callable[..., Awaitable[Visitor]]
 
@@ -64,7 +67,7 @@ async def stack(
     data = tmp_path_factory.mktemp("browser") / "data"
     async with (
         ScriptedModelServer(slots=8) as model,
-        development(data, model.url) as url,
+        development(data, model.url, STOA_GRAPHS=str(GRAPHS)) as url,
     ):
         yield Stack(url, model)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.conftest import DESKTOP, Meet, Stack
+from tests.browser.conftest import DESKTOP, PHONE, Meet, Stack
 from tests.support.model_server import Script
 
 pytestmark = pytest.mark.browser
 
-PHONE = {"width": 390, "height": 844}
 WIDE = "\n".join(
     [
         "A table:",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page, expect
@@ -34,15 +35,18 @@ class Visitor:
         await expect(self.composer).to_be_visible()
 
     async def say(self, text: str) -> None:
-        """Write a message and send it with Enter.
-
-        While an answer is read, also one that is read again after a reload, Enter does nothing
-        and the message stays where it was written.
-        """
+        """Write a message and send it with Enter."""
         await self.composer.fill(text)
-        while await self.composer.input_value():
-            await expect(self.page.get_by_role("button", name="Send")).to_be_enabled()
-            await self.composer.press("Enter")
+        await expect(self.page.get_by_role("button", name="Send")).to_be_enabled()
+        await self.composer.press("Enter")
+        await expect(self.composer).to_be_empty()
+
+    async def another_tab(self) -> Visitor:
+        """The same chat in another tab of the same browser."""
+        other = Visitor(self.context, await self.context.new_page(), self.base_url)
+        await other.page.goto(self.page.url)
+        await expect(other.composer).to_be_visible()
+        return other
 
     async def account(self) -> None:
         """Open the account's menu."""
@@ -55,6 +59,11 @@ class Visitor:
     @property
     def questions(self) -> Locator:
         return self.page.get_by_role("article", name="You", exact=True)
+
+    @property
+    def typed(self) -> Locator:
+        """What the person has typed, without what the page says about it."""
+        return self.questions.locator("p")
 
     @property
     def answers(self) -> Locator:
@@ -71,6 +80,19 @@ class Visitor:
     @property
     def failure(self) -> Locator:
         return self.page.get_by_role("alert")
+
+    @property
+    def stop_button(self) -> Locator:
+        return self.page.get_by_role("button", name="Stop", exact=True)
+
+    @property
+    def continue_button(self) -> Locator:
+        return self.page.get_by_role("button", name="Continue")
+
+    @property
+    def mark(self) -> Locator:
+        """Below the last answer: that it is not whole."""
+        return self.answer.get_by_text(re.compile("^(Stopped|Incomplete)$"))
 
     @property
     def thread_id(self) -> str:
@@ -90,6 +112,12 @@ class Visitor:
     async def get(self, path: str) -> Any:
         """Ask the API as this person, with the browser's own cookie."""
         answer = await self.context.request.get(f"{self.base_url}{path}")
+        assert answer.ok, await answer.text()
+        return await answer.json()
+
+    async def post(self, path: str, body: object) -> Any:
+        """Send the API something as this person, with the browser's own cookie."""
+        answer = await self.context.request.post(f"{self.base_url}{path}", data=body)
         assert answer.ok, await answer.text()
         return await answer.json()
 

@@ -1,8 +1,11 @@
 import { Alert, Button, Center, Loader, Stack, Text, Title } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { useLocation } from "wouter";
 
 import { useMe } from "../session/useMe";
+import { THREADS_KEY } from "../threads/useThreads";
 import classes from "./ChatPage.module.css";
 import { Composer } from "./Composer";
 import { readDraft, writeDraft } from "./drafts";
@@ -12,6 +15,13 @@ import { useConversation } from "./useConversation";
 function MissingThread() {
   const { t } = useTranslation();
   const [, navigate] = useLocation();
+  const queries = useQueryClient();
+
+  // Deleted in another tab, it is still in this one's list.
+  useEffect(() => {
+    void queries.invalidateQueries({ queryKey: THREADS_KEY });
+  }, [queries]);
+
   return (
     <Center className={classes.middle}>
       <Stack align="center" gap="sm">

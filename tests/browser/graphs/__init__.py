@@ -1,0 +1,1 @@
+"""Graphs of an operator's that browser tests talk to."""
