@@ -2,4 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Final, Literal, get_args
+
+import pytest
+
 pytest_plugins = ["tests.support.tenancy"]
+
+Size = Literal["normal", "nightly"]
+SIZES: Final[tuple[Size, ...]] = get_args(Size)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--size",
+        choices=SIZES,
+        default="normal",
+        help="how long tests that try things at random go on: seconds, or many minutes",
+    )
+
+
+@pytest.fixture(scope="session")
+def nightly(request: pytest.FixtureRequest) -> bool:
+    """Whether there is all night for what is tried at random."""
+    return bool(request.config.getoption("--size") == "nightly")
