@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -34,6 +35,7 @@ class Stage:
     promises: Promises
     _clients: httpx.AsyncClient
     origins: list[str] = field(default_factory=list)
+    _webs: list[StoaProcess] = field(default_factory=list)
     _people: dict[str, Person] = field(default_factory=dict)
     _headers: dict[str, Mapping[str, str]] = field(default_factory=dict)
     _known: Counter[Violation] = field(default_factory=Counter)
@@ -53,12 +55,18 @@ class Stage:
         """Start a web process that everybody may ask."""
         web = await self.deployment.start_web(fault=fault)
         self.origins.append(web.url)
+        self._webs.append(web)
         return web
 
-    async def kill_web(self, web: StoaProcess) -> None:
-        """Kill a web process; nobody asks it any more."""
-        self.origins.remove(web.url)
-        await web.kill()
+    async def kill_webs(self) -> None:
+        """Kill every web process that people ask."""
+        self.origins.clear()
+        await asyncio.gather(*(web.kill() for web in self._webs))
+        self._webs.clear()
+
+    def headers_of(self, person: Person) -> Mapping[str, str]:
+        """What says that a request is a person's."""
+        return self._headers[person.name]
 
     async def assert_whole(self) -> None:
         """Everything that was promised came true, and nothing is open or left."""

@@ -50,6 +50,14 @@ class StoaProcess:
         self.process.kill()
         await self.process.wait()
 
+    def freeze(self) -> None:
+        """Let it stand still."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self.process.send_signal(signal.SIGCONT)
+
     async def terminate(self) -> int:
         """Ask it to end as an orchestrator does; returns its exit status."""
         self.process.send_signal(signal.SIGTERM)

@@ -87,7 +87,7 @@ class Person:
         promise: Promise | None = None
         async with asyncio.timeout(PATIENCE):
             while promise is None:
-                url = f"{self._origin()}/threads/{thread_id}/runs/stream"
+                url = f"{await self._origin()}/threads/{thread_id}/runs/stream"
                 request = self._http.stream("POST", url, json=body, headers=headers)
                 with suppress(httpx.TransportError, Broken):
                     async with request as response:
@@ -97,6 +97,7 @@ class Person:
                         promise = self._promises.keep(Promise(self.name, thread_id, run_id, text))
                         await Reading(promise, self._promises).read(response)
                         return promise
+                await asyncio.sleep(_PAUSE)
         await self.read(promise)
         return promise
 
@@ -106,12 +107,13 @@ class Person:
             while True:
                 after = max(promise.frames, default=0)
                 headers = {**self._headers, "Last-Event-ID": str(after)}
-                url = f"{self._origin()}{promise.location}/stream"
+                url = f"{await self._origin()}{promise.location}/stream"
                 with suppress(httpx.TransportError, Broken):
                     async with self._http.stream("GET", url, headers=headers) as response:
                         if await self._is_answer(response):
                             await Reading(promise, self._promises).read(response)
                             return
+                await asyncio.sleep(_PAUSE)
 
     async def stop(self, promise: Promise, *, action: Action, wait: bool) -> None:
         """Cancel a run, and remember what the answer promises."""
@@ -148,7 +150,7 @@ class Person:
         async with asyncio.timeout(PATIENCE):
             while True:
                 with suppress(httpx.TransportError):
-                    url = f"{self._origin()}{path}"
+                    url = f"{await self._origin()}{path}"
                     response = await self._http.request(method, url, json=body, headers=merged)
                     if await self._is_answer(response):
                         return orjson.loads(response.content) if response.content else None
@@ -171,7 +173,9 @@ class Person:
             self._promises.breach("a web process failed", f"{response.url.path}: {refused}")
         raise refused
 
-    def _origin(self) -> str:
+    async def _origin(self) -> str:
+        while not self._origins:  # noqa: ASYNC110 - the list is whoever's who starts processes
+            await asyncio.sleep(_PAUSE)
         return self._random.choice(self._origins)
 
     def _message(self, text: str | None, strategy: Strategy) -> dict[str, Any]:

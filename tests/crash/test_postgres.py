@@ -1,0 +1,124 @@
+"""Postgres goes away under load and comes back; connections are cut without a word."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+from sqlalchemy import make_url
+
+from app.bench.chaos.wire import Wire
+from app.bench.chaos.witness import survive_crashes
+from app.dev.postgres import EmbeddedPostgres
+from tests.crash.stage import Stage, new_thread, staged
+from tests.crash.written import Written
+from tests.support.deployment import QUICK_LEASE, deployed
+from tests.support.model_server import Script
+from tests.support.postgres import PostgresServer
+from tests.support.tenancy import TestDatabase
+
+PATIENCE = 20.0
+"""Longer than a process needs to end that cannot reach Postgres."""
+PACE = 40
+"""Words a second: an answer of the load below takes about half a second."""
+
+
+@pytest.fixture(scope="module")
+async def server() -> AsyncIterator[EmbeddedPostgres]:
+    """A server of its own, since others are at work on the usual one."""
+    folder = Path(tempfile.mkdtemp(prefix="stoa-crash-"))
+    folder.chmod(0o711)
+    postgres = EmbeddedPostgres(folder, temporary=True)
+    try:
+        await postgres.start()
+        yield postgres
+    finally:
+        await postgres.stop(hurry=True)
+        rmtree(folder)
+
+
+@asynccontextmanager
+async def staged_on(server: EmbeddedPostgres, logs: Path) -> AsyncIterator[Stage]:
+    superuser = make_url(server.dsn("owner", "postgres")).set(drivername="postgresql")
+    template = TestDatabase(PostgresServer(superuser), f"stoa_template_{logs.name}")
+    await template.server.create_database(template.name)
+    await template.migrate()
+    async with deployed(template, logs) as deployment, staged(deployment) as stage:
+        await survive_crashes(stage.owner)
+        yield stage
+
+
+class TestPostgresThatIsRestarted:
+    @pytest.mark.parametrize("hurry", [False, True], ids=["fast", "immediate"])
+    async def test_costs_no_run_and_no_message(
+        self, server: EmbeddedPostgres, tmp_path: Path, hurry: bool
+    ) -> None:
+        async with staged_on(server, tmp_path) as stage:
+            stage.deployment.model.answer_with(Script(decode_tokens_per_second=PACE))
+            web, worker, _ = await asyncio.gather(
+                stage.open_web(),
+                stage.deployment.start_worker(**QUICK_LEASE),
+                stage.deployment.start_worker(**QUICK_LEASE),
+            )
+            talks = [asyncio.create_task(_talk(stage, number)) for number in range(6)]
+            for _ in range(3):
+                await asyncio.sleep(0.7)
+                await server.stop(hurry=hurry)
+                await server.start()
+            await asyncio.gather(*talks)
+            await stage.owner.dispose()
+            await stage.assert_whole()
+            assert web.process.returncode is None
+            assert worker.process.returncode is None, worker.output
+
+
+async def _talk(stage: Stage, number: int) -> None:
+    person, thread_id = stage.person(), new_thread()
+    for turn in range(5):
+        words = " ".join(["word"] * 15)
+        await person.say_and_read(thread_id, f"talk {number} turn {turn} {words}")
+
+
+class TestAConnectionThatIsCutWithoutAWord:
+    async def test_ends_the_worker_in_time_and_another_one_takes_over(self, stage: Stage) -> None:
+        await stage.open_web()
+        database = stage.deployment.database
+        url = make_url(database.dsn("service"))
+        person, thread_id = stage.person(), new_thread()
+        stage.deployment.model.enqueue(Script(text="never told", stall_at=1))
+        async with Wire(lambda: (str(url.host), int(url.port or 5432))) as wire:
+            cut = await stage.deployment.start_worker(**QUICK_LEASE, **_through(wire, database))
+            reading = asyncio.create_task(person.say_and_read(thread_id, "Hello?"))
+            await stage.deployment.model.wait_for_stall()
+            wire.silence()
+            other = await stage.deployment.start_worker(**QUICK_LEASE)
+            await reading
+            await other.terminate()
+            # By its own clock it knew that its lease was about to end, and stopped before that.
+            stopped, taken_over = stage.deployment.model.requests
+            assert stopped.disconnected_at is not None
+            assert stopped.disconnected_at < taken_over.received_at
+            async with asyncio.timeout(PATIENCE):
+                assert await cut.process.wait() == 1, cut.output
+            async with stage.deployment.superuser() as connection:
+                before = await Written.so_far(connection)
+                wire.restore()
+                wire.drop()
+                assert await Written.so_far(connection) == before
+        await stage.assert_whole()
+
+
+def _through(wire: Wire, database: TestDatabase) -> dict[str, str]:
+    def dsn(url: str) -> str:
+        return make_url(url).set(port=wire.port).render_as_string(hide_password=False)
+
+    return {
+        "STOA_DATABASE_URL": dsn(database.dsn("service")),
+        "STOA_DISPATCH_DATABASE_URL": dsn(database.dsn("dispatch")),
+        "STOA_MAINTENANCE_DATABASE_URL": dsn(database.dsn("maintenance")),
+    }

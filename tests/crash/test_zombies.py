@@ -1,0 +1,45 @@
+"""A worker that stood still past its lease, and wakes: it writes not one row more."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import pytest
+
+from tests.crash.stage import Stage, new_thread
+from tests.crash.written import Written
+from tests.support.deployment import QUICK_LEASE
+from tests.support.faulty.fault import Fault
+
+
+class TestAWorkerThatIsFrozenPastItsLease:
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            Fault("claim.after", number=signal.SIGSTOP),
+            Fault("token.first", number=signal.SIGSTOP),
+            Fault("checkpoint.before", nth=2, number=signal.SIGSTOP),
+            Fault("settle.before", number=signal.SIGSTOP),
+        ],
+        ids=lambda fault: fault.point,
+    )
+    async def test_writes_nothing_once_it_is_thawed(self, stage: Stage, fault: Fault) -> None:
+        if not stage.origins:
+            await stage.open_web()
+        person, thread_id = stage.person(), new_thread()
+        zombie = await stage.deployment.start_faulty_worker(fault, **QUICK_LEASE)
+        reading = asyncio.create_task(person.say_and_read(thread_id, "Are you there?"))
+        await zombie.stopped()
+        # Another one finishes what it had begun.
+        other = await stage.deployment.start_worker(**QUICK_LEASE)
+        await reading
+        await other.terminate()
+        async with stage.deployment.superuser() as connection:
+            before = await Written.so_far(connection)
+            zombie.thaw()
+            status = await zombie.process.wait()
+            assert await Written.so_far(connection) == before
+        assert status == 1, zombie.output
+        assert "lost its lease" in zombie.output
+        await stage.assert_whole()
