@@ -4,21 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.api.cancelling import announce_stopped
 from app.api.run_requests import run_metadata, to_run_request
 from app.runs.input_rules import title_of
 from app.runs.runs import create_run
+from app.runs.states import ThreadStatus
+from app.runs.tail import thread_key
+from app.runs.threads import get_thread
+from tenancy.errors import InvalidInput
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from app.api.run_schemas import RunCreate
     from app.api.services import Services
-    from app.runs.runs import Run
+    from app.runs.runs import IdempotencyKey, Run
     from tenancy.principal import Principal
 
 
+class NothingToContinue(InvalidInput):
+    """An empty run on a thread whose last run left nothing undone."""
+
+    code = "nothing_to_continue"
+    message = "Nothing is left to go on with: send an `input`, or a `checkpoint` to go on from."
+
+
 async def accept_run(
-    services: Services, principal: Principal, thread_id: UUID, body: RunCreate
+    services: Services,
+    principal: Principal,
+    thread_id: UUID,
+    body: RunCreate,
+    idempotency: IdempotencyKey | None = None,
 ) -> Run:
     """Put a run into its thread's queue.
 
@@ -26,6 +42,8 @@ async def accept_run(
         AssistantNotFound: there is no such assistant.
         ThreadNotFound: the user has no such thread, and none is to be created.
         CheckpointNotFound: the thread has no such checkpoint.
+        ThreadBusy: the thread has a run, and none is to come beside it.
+        IdempotencyConflict: the key came with another request before.
         InvalidInput: the run cannot be accepted as it is.
     """
     assistant = services.graphs.resolve(body.assistant_id)
@@ -33,6 +51,8 @@ async def accept_run(
     metadata = run_metadata(body)
     if request.checkpoint_id is not None:
         await services.history.state(principal, thread_id, request.checkpoint_id)
+    elif request.input is None:
+        await _require_something_left(services, principal, thread_id)
     accepted = await create_run(
         services.database,
         principal,
@@ -43,6 +63,22 @@ async def accept_run(
         metadata=metadata,
         title=title_of(body.input),
         if_not_exists=body.if_not_exists or "reject",
+        multitask_strategy=body.multitask_strategy or "enqueue",
+        idempotency=idempotency,
     )
-    services.announcer.run_queued()
+    announce_stopped(services, principal, stopping=accepted.stopping, ended=accepted.ended)
+    services.announcer.run_changed(thread_key(principal.user_id, thread_id))
     return accepted.run
+
+
+async def _require_something_left(
+    services: Services, principal: Principal, thread_id: UUID
+) -> None:
+    """An empty run resumes what was left. While another run is under way, nobody knows yet what."""
+    async with services.database.reading(principal) as tx:
+        thread = await get_thread(tx, thread_id)
+    if thread.status in (ThreadStatus.BUSY, ThreadStatus.INTERRUPTED):
+        return
+    state = await services.history.state(principal, thread_id)
+    if not state["next"]:
+        raise NothingToContinue

@@ -10,7 +10,14 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api import run_routes, state_routes, system_routes, thread_routes
+from app.api import (
+    cancel_routes,
+    run_routes,
+    state_routes,
+    system_routes,
+    thread_routes,
+    thread_stream,
+)
 from app.api.answers import json_answer
 from app.api.boundary import RequestBoundary
 from app.api.errors import install_error_handlers
@@ -23,6 +30,14 @@ from app.api.web_client import add_web_client
 if TYPE_CHECKING:
     from app.api.services import Services
 
+_ROUTES = (
+    system_routes,
+    thread_routes,
+    thread_stream,
+    state_routes,
+    run_routes,
+    cancel_routes,
+)
 _READABLE_HEADERS = (
     "Content-Location",
     "Location",
@@ -46,7 +61,14 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     install_error_handlers(app)
-    for module in (system_routes, thread_routes, state_routes, run_routes):
+    for module in (
+        system_routes,
+        thread_routes,
+        thread_stream,
+        state_routes,
+        run_routes,
+        cancel_routes,
+    ):
         app.include_router(module.router)
     app.add_api_route("/openapi.json", _document, include_in_schema=False)
     add_web_client(app)

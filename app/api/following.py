@@ -6,7 +6,8 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from app.api import sse
-from app.api.frames import Wanted, follow_run, present_values, run_frames
+from app.api.cancelling import cancel_when_gone
+from app.api.frames import RunFrames, Wanted, follow_run, present_values
 from app.api.live import LiveResponse
 from app.runs.referenced import GoneEvent
 from app.runs.wire import to_json
@@ -14,7 +15,7 @@ from tenancy.errors import NotFound
 from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from app.api.services import Services
     from app.runs.events import StoredEvent
@@ -30,14 +31,25 @@ def run_location(run: Run) -> str:
     return f"/threads/{run.thread_id}/runs/{run.run_id}"
 
 
-def stream_run(services: Services, principal: Principal, run: Run, wanted: Wanted) -> LiveResponse:
-    """Answer with a run's events, those stored and those to come."""
+def stream_run(
+    services: Services,
+    principal: Principal,
+    run: Run,
+    wanted: Wanted,
+    *,
+    ends_with_client: bool = False,
+) -> LiveResponse:
+    """Answer with a run's events, those stored and those to come.
+
+    ``ends_with_client``: a client that goes away cancels the run.
+    """
     return LiveResponse(
         _frames(services, principal, run, wanted),
         media_type=sse.MEDIA_TYPE,
         beat=sse.HEARTBEAT,
         expires_at=principal.identity.expires_at,
         closing=services.streams.closing,
+        when_gone=cancel_when_gone(services, principal, run) if ends_with_client else None,
         headers={
             "Content-Location": run_location(run),
             "Location": f"{run_location(run)}/stream",
@@ -46,8 +58,13 @@ def stream_run(services: Services, principal: Principal, run: Run, wanted: Wante
     )
 
 
-def wait_for_run(services: Services, principal: Principal, run: Run) -> LiveResponse:
-    """Answer with a run's final values, once it has them. Meanwhile, blank lines."""
+def wait_for_run(
+    services: Services, principal: Principal, run: Run, *, ends_with_client: bool = False
+) -> LiveResponse:
+    """Answer with a run's final values, once it has them. Meanwhile, blank lines.
+
+    ``ends_with_client``: a client that goes away cancels the run.
+    """
     return LiveResponse(
         _final_values(services, principal, run),
         media_type="application/json",
@@ -55,6 +72,7 @@ def wait_for_run(services: Services, principal: Principal, run: Run) -> LiveResp
         expires_at=principal.identity.expires_at,
         closing=services.streams.closing,
         whole=True,
+        when_gone=cancel_when_gone(services, principal, run) if ends_with_client else None,
         headers={
             "Content-Location": run_location(run),
             "Location": f"{run_location(run)}/join",
@@ -63,11 +81,30 @@ def wait_for_run(services: Services, principal: Principal, run: Run) -> LiveResp
     )
 
 
+def answer_when_ended(
+    services: Services, principal: Principal, answer: Callable[[], Awaitable[bytes]]
+) -> LiveResponse:
+    """Answer with JSON that is there later. Meanwhile, blank lines."""
+
+    async def source() -> AsyncGenerator[bytes, None]:
+        yield await answer()
+
+    return LiveResponse(
+        source(),
+        media_type="application/json",
+        beat=b"\n",
+        expires_at=principal.identity.expires_at,
+        closing=services.streams.closing,
+        whole=True,
+        headers={"X-Accel-Buffering": "no"},
+    )
+
+
 async def _frames(
     services: Services, principal: Principal, run: Run, wanted: Wanted
 ) -> AsyncGenerator[bytes, None]:
     try:
-        async with aclosing(run_frames(services, principal, run, wanted)) as frames:
+        async with aclosing(RunFrames(services, principal, run, wanted).all()) as frames:
             async for frame in frames:
                 yield frame
     except NotFound as error:  # deleted while it was read

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from app.api.dependencies import PrincipalDep, ServicesDep
 from app.api.errors import field_errors
+from app.api.idempotency import note_body
 from app.api.refusals import BodyTooLarge, InvalidFields, MalformedRequest, UnsupportedMediaType
 from app.runs.input_rules import check_no_constructors
 
@@ -42,6 +43,7 @@ def json_body(model: type[Model], *, holds_input: bool = False) -> Callable[...,
     async def read(request: Request, services: ServicesDep, _principal: PrincipalDep) -> Model:
         most = services.settings.max_body_bytes
         raw = await _read_bounded(request, most if holds_input else min(most, _MOST_BYTES))
+        note_body(request.scope, raw)
         if len(raw) <= _INLINE_BYTES:
             return parse_body(raw, model)
         async with _ONE_LARGE_BODY:

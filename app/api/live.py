@@ -36,6 +36,7 @@ class LiveResponse(Response):
         expires_at: when the caller's assertion ends, and the response with it.
         closing: returns when the process shuts down.
         whole: an incomplete body has no meaning: rather break the connection than end it early.
+        when_gone: what is done when the client went away before the source was at its end.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class LiveResponse(Response):
         expires_at: datetime,
         closing: Callable[[], Awaitable[None]],
         whole: bool = False,
+        when_gone: Callable[[], Awaitable[None]] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(None, 200, dict(headers or {}), media_type)
@@ -56,6 +58,7 @@ class LiveResponse(Response):
         self._expires_at = expires_at
         self._closing = closing
         self._whole = whole
+        self._when_gone = when_gone
         self._last_sent = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
@@ -79,6 +82,8 @@ class LiveResponse(Response):
             finished = _came_to_its_end(pump)
         if not gone.done() or gone.cancelled():
             await self._end(send, finished=finished)
+        elif self._when_gone is not None and not finished:
+            await self._when_gone()
 
     async def _end(self, send: Send, *, finished: bool) -> None:
         if finished or not self._whole:

@@ -25,7 +25,7 @@ def to_run_request(body: RunCreate, assistant: Assistant, settings: Settings) ->
         InvalidInput: one of them cannot be accepted.
     """
     checkpoint_id = _checkpoint_id(body)
-    _check_input(body, assistant, checkpoint_id, settings.max_message_bytes)
+    _check_input(body, assistant, settings.max_message_bytes)
     context = body.context
     if context is not None:
         input_rules.check_scope(context, "context")
@@ -62,12 +62,8 @@ def _checkpoint_id(body: RunCreate) -> str | None:
     return next(iter(chosen), None)
 
 
-def _check_input(
-    body: RunCreate, assistant: Assistant, checkpoint_id: str | None, most_bytes: int
-) -> None:
+def _check_input(body: RunCreate, assistant: Assistant, most_bytes: int) -> None:
     if body.input is None:
-        if checkpoint_id is None:
-            raise InvalidInput("Send an `input`, or a `checkpoint` to go on from.")
         return
     if assistant.graph_id == AGENT:
         input_rules.check_agent_input(body.input)

@@ -14,6 +14,7 @@ from app.api.answers import json_answer
 from app.api.dependencies import IN_TURN, OpenStreamDep, PrincipalDep, ServicesDep
 from app.api.following import run_location, stream_run, wait_for_run
 from app.api.frames import Wanted
+from app.api.idempotency import IdempotencyDep
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
 from app.api.run_schemas import JoinQuery, RunCreate, RunListQuery, RunView, StreamQuery
@@ -52,10 +53,14 @@ RunBody = Annotated[RunCreate, Depends(json_body(RunCreate, holds_input=True))]
     openapi_extra=body_of(RunCreate, _EXAMPLE),
 )
 async def create_run(
-    thread_id: UUID, principal: PrincipalDep, services: ServicesDep, body: RunBody
+    thread_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    idempotency: IdempotencyDep,
+    body: RunBody,
 ) -> Response:
     """Accept a run: it is stored, and a worker will execute it."""
-    run = await accept_run(services, principal, thread_id, body)
+    run = await accept_run(services, principal, thread_id, body, idempotency.with_body())
     return json_answer(run_json(run), headers={"Content-Location": run_location(run)})
 
 
@@ -71,11 +76,12 @@ async def create_and_stream_run(
     principal: PrincipalDep,
     services: ServicesDep,
     _slot: OpenStreamDep,
+    idempotency: IdempotencyDep,
     body: RunBody,
 ) -> Response:
     """Accept a run and stream its events."""
-    run = await accept_run(services, principal, thread_id, body)
-    return stream_run(services, principal, run, Wanted())
+    run = await accept_run(services, principal, thread_id, body, idempotency.with_body())
+    return stream_run(services, principal, run, Wanted(), ends_with_client=body.ends_with_client)
 
 
 @router.post(
@@ -90,11 +96,12 @@ async def create_and_wait_for_run(
     principal: PrincipalDep,
     services: ServicesDep,
     _slot: OpenStreamDep,
+    idempotency: IdempotencyDep,
     body: RunBody,
 ) -> Response:
     """Accept a run and answer with its final values."""
-    run = await accept_run(services, principal, thread_id, body)
-    return wait_for_run(services, principal, run)
+    run = await accept_run(services, principal, thread_id, body, idempotency.with_body())
+    return wait_for_run(services, principal, run, ends_with_client=body.ends_with_client)
 
 
 @router.get(
@@ -145,12 +152,12 @@ async def join_run(
     principal: PrincipalDep,
     services: ServicesDep,
     _slot: OpenStreamDep,
-    _query: Annotated[JoinQuery, Query()],
+    query: Annotated[JoinQuery, Query()],
 ) -> Response:
     """Wait for a run and answer with its final values."""
     async with services.database.reading(principal) as tx:
         run = await runs.get_run(tx, thread_id, run_id)
-    return wait_for_run(services, principal, run)
+    return wait_for_run(services, principal, run, ends_with_client=query.cancel_on_disconnect)
 
 
 @router.get(
@@ -175,4 +182,10 @@ async def join_run_stream(
     async with services.database.reading(principal) as tx:
         run = await runs.get_run(tx, thread_id, run_id)
         last = await last_seq(tx, run_id) if after else None
-    return stream_run(services, principal, run, Wanted(after, last, query.stream_mode))
+    return stream_run(
+        services,
+        principal,
+        run,
+        Wanted(after, last, query.stream_mode),
+        ends_with_client=query.cancel_on_disconnect,
+    )

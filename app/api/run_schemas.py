@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field, field_validator
 
 from app.api.schemas import Metadata, QueryModel, StrictModel, Unavailable, Uuid
 from app.api.thread_schemas import CheckpointRef
-from app.runs.runs import StreamMode
+from app.runs.runs import MultitaskStrategy, StreamMode
 
 RunStatus = Literal["pending", "running", "error", "success", "timeout", "interrupted"]
 RunField = Literal[
@@ -27,6 +27,7 @@ RunField = Literal[
     "kwargs",
     "multitask_strategy",
     "error",
+    "cancel_requested_at",
 ]
 StreamModes = Annotated[list[StreamMode], Field(max_length=20)]
 
@@ -46,7 +47,9 @@ class RunCreate(StrictModel):
     assistant_id: Annotated[str, Field(min_length=1, max_length=200)] = Field(
         description="A graph's name or an assistant's id."
     )
-    input: dict[str, Any] | None = None
+    input: dict[str, Any] | None = Field(
+        None, description="Without one, and without a `checkpoint`, what was left is resumed."
+    )
     config: RunConfig | None = None
     context: dict[str, Any] | None = None
     metadata: Metadata | None = None
@@ -58,8 +61,12 @@ class RunCreate(StrictModel):
     checkpoint: CheckpointRef | None = None
     checkpoint_id: Uuid | None = None
     if_not_exists: Literal["create", "reject"] | None = None
-    on_disconnect: Literal["continue"] | None = None
-    multitask_strategy: Literal["enqueue"] | None = None
+    on_disconnect: Literal["cancel", "continue"] | None = Field(
+        None, description="What becomes of the run when its client goes away. Default: `continue`."
+    )
+    multitask_strategy: MultitaskStrategy | None = Field(
+        None, description="What becomes of the thread's other runs. Default: `enqueue`."
+    )
     durability: Literal["sync", "async"] | None = Field(
         None, description="Both mean: stored before the next step."
     )
@@ -80,6 +87,11 @@ class RunCreate(StrictModel):
         if value is False:
             raise ValueError("Checkpoints are always kept during a run.")
         return value
+
+    @property
+    def ends_with_client(self) -> bool:
+        """Whether a client that goes away cancels the run."""
+        return self.on_disconnect == "cancel"
 
     @property
     def stream_modes(self) -> tuple[StreamMode, ...]:
@@ -105,10 +117,16 @@ class RunListQuery(QueryModel):
     select: Annotated[list[RunField], Field(max_length=20)] | None = None
 
 
+def _or_false(value: object) -> object:
+    return False if value == "" else value
+
+
 class JoinQuery(QueryModel):
     """How to wait for a run."""
 
-    cancel_on_disconnect: Literal["0", "false", "False", ""] = "false"
+    cancel_on_disconnect: Annotated[bool, BeforeValidator(_or_false)] = Field(
+        False, description="Cancel the run when this client goes away."
+    )
 
 
 class StreamQuery(JoinQuery):
@@ -140,3 +158,6 @@ class RunView(BaseModel):
     kwargs: dict[str, Any] | None = None
     multitask_strategy: str | None = None
     error: RunErrorView | None = None
+    cancel_requested_at: datetime | None = Field(
+        None, description="When a cancel was accepted: until it has ended, the run is stopping."
+    )

@@ -30,6 +30,7 @@ def run_json(run: Run, select: Sequence[str] | None = None) -> dict[str, Any]:
         "metadata": run.metadata,
         "multitask_strategy": run.multitask_strategy,
         "error": _error_json(run),
+        "cancel_requested_at": run.cancel_requested_at,
     }
     if not select:
         return view

@@ -10,6 +10,7 @@ import structlog
 from langgraph.errors import GraphDrained
 
 from app import faults
+from app.agent.answer import INCOMPLETE, STOPPED
 from app.runs.events import CheckpointRef, Event
 from app.runs.referenced import persisted_channels, values_at
 from app.runs.wire import to_json
@@ -51,9 +52,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-STOP_SECONDS = 5.0
+STOP_SECONDS = 3.0
 """How long a graph that stops by itself may take, beyond the calls that it must finish."""
-STOPPED_MARK = {"stoa_incomplete": "stopped"}
+_QUIET_LOOKS = 2
+"""A call that has just ended is yet to be stored."""
+STOPPED_MARK = {INCOMPLETE: STOPPED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +254,11 @@ class Attempt:
             await asyncio.sleep(STOP_SECONDS)  # a graph may have taken it for something else
 
     async def _wait_for_calls(self) -> None:
-        """Return after a while, and not as long as a call is under way that must be finished."""
-        while True:
+        """Return once no call that must be finished was under way for a while."""
+        quiet = 0
+        while quiet < _QUIET_LOOKS:
             await asyncio.sleep(STOP_SECONDS)
-            if not self._stop.finishing:
-                return
+            quiet = 0 if self._stop.finishing else quiet + 1
 
     def _judge(self, task: asyncio.Task[None]) -> Outcome:
         if self._failure is not None:

@@ -24,11 +24,14 @@ from tenancy.database.roles import assert_role
 from tenancy.database.signals import RUN_QUEUED, RUN_STOPPED, Announcer, Listener
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import StoaError
+from tenancy.reconcile.passing import reconcile
+from tenancy.reconcile.summary import log_summary
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from app.settings import Settings
+    from tenancy.database.engine import DatabaseSettings
 
 log = structlog.get_logger(__name__)
 
@@ -75,6 +78,7 @@ async def run_worker(settings: Settings, ready: Callable[[], None] | None = None
         )
         await _run(stack, keeper)
         stack.push_async_callback(_retire, base, worker_id)
+        await _take_back(base, dispatch_settings(settings))
         claimer = await _start_duties(stack, base, settings, worker_id)
         log.info("worker ready", worker_id=str(worker_id))
         if ready is not None:
@@ -140,6 +144,14 @@ async def _start_duties(
 async def _run(stack: AsyncExitStack, service: Service) -> None:
     stack.push_async_callback(service.stop)
     await service.start()
+
+
+async def _take_back(base: _Base, dispatch: DatabaseSettings) -> None:
+    """Put back what dead processes left, and nothing that is not proven to be dead."""
+    summary = await reconcile(dispatch)
+    log_summary(summary)
+    if summary.changed:
+        base.announcer.run_queued()
 
 
 async def _retire(base: _Base, worker_id: UUID) -> None:

@@ -1,0 +1,75 @@
+"""Requests that are sent again with the same key are one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.frames import follow, logged, new_thread
+from tests.support.service import RunningService
+
+BODY = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "Hello"}]}}
+OTHER = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "Bye"}]}}
+
+
+class TestARunThatIsAskedForAgain:
+    async def test_is_the_same_run_also_by_many_at_once(self, service: RunningService) -> None:
+        client = service.client("oda")
+        path = f"/threads/{await new_thread(client)}/runs"
+        headers = {"Idempotency-Key": "one"}
+        answers = await asyncio.gather(
+            *(client.post(path, json=BODY, headers=headers) for _ in range(8))
+        )
+        assert {each.status_code for each in answers} == {200}
+        assert len({each.json()["run_id"] for each in answers}) == 1
+        assert len((await client.get(path)).json()) == 1
+
+    async def test_with_another_body_is_refused(self, service: RunningService) -> None:
+        client = service.client("pam")
+        path = f"/threads/{await new_thread(client)}/runs"
+        headers = {"Idempotency-Key": "one"}
+        await client.post(path, json=BODY, headers=headers)
+        answer = await client.post(path, json=OTHER, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_conflict")
+
+    async def test_under_the_key_of_somebody_else_is_a_run_of_ones_own(
+        self, service: RunningService
+    ) -> None:
+        made = []
+        for person in ("quin", "rob"):
+            client = service.client(person)
+            path = f"/threads/{await new_thread(client)}/runs"
+            answer = await client.post(path, json=BODY, headers={"Idempotency-Key": "one"})
+            made.append(answer.json()["run_id"])
+        assert len(set(made)) == 2
+
+    async def test_streams_the_same_bytes(self, service: RunningService) -> None:
+        client = service.client("sue")
+        path = f"/threads/{await new_thread(client)}/runs/stream"
+        read = []
+        for _ in range(2):
+            headers = {"Idempotency-Key": "one"}
+            async with client.stream("POST", path, json=BODY, headers=headers) as answer:
+                read.append(logged([frame async for frame in follow(answer)]))
+        assert read[0] == read[1]
+
+    async def test_whose_first_try_was_refused_may_be_tried_again(
+        self, service: RunningService
+    ) -> None:
+        client = service.client("tom")
+        path = "/threads/00000000-0000-4000-8000-000000000000/runs"
+        headers = {"Idempotency-Key": "one"}
+        assert (await client.post(path, json=BODY, headers=headers)).status_code == 404
+        create = {**BODY, "if_not_exists": "create"}
+        assert (await client.post(path, json=create, headers=headers)).status_code == 200
+
+    @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 256])
+    async def test_under_a_key_that_is_none_is_refused(
+        self, service: RunningService, key: str
+    ) -> None:
+        client = service.client("una")
+        path = f"/threads/{await new_thread(client)}/runs"
+        headers = [(b"Idempotency-Key", key.encode())]
+        answer = await client.post(path, json=BODY, headers=headers)
+        assert answer.status_code == 422
