@@ -33,6 +33,8 @@ class Wanted:
     """Stream modes; None means everything."""
     id_of: Callable[[int], str] = str
     """What an event's place in the log is called on this stream."""
+    end_of: Callable[[UUID, RunState, int], bytes] = sse.end_frame
+    """What is said at the run's end, by its state and its last event."""
 
 
 def follow_run(
@@ -49,55 +51,51 @@ async def present_values(services: Services, principal: Principal, thread_id: UU
     return to_json(state["values"])
 
 
-async def run_frames(
-    services: Services, principal: Principal, run: Run, wanted: Wanted
-) -> AsyncGenerator[bytes, None]:
-    """Yield a run's events after a place in its log, each once, then its end.
+class RunFrames:
+    """One reader's way through a run's log: each event once, then the run's end.
 
     What the log has no more, or never had, is told by a ``gap``, and once by the thread's present
     values.
-
-    Raises:
-        RunNotFound: the run was deleted meanwhile.
     """
-    frames = _RunFrames(services, principal, run, wanted)
-    async with aclosing(frames.all()) as every:
-        async for frame in every:
-            yield frame
-
-
-class _RunFrames:
-    """One reader's way through a run's log."""
 
     def __init__(self, services: Services, principal: Principal, run: Run, wanted: Wanted) -> None:
         self._services = services
         self._principal = principal
         self._run = run
         self._wanted = wanted
-        self._after = wanted.after
         self._told_pruned = 0
         self._told_values = False
+        self.after = wanted.after
+        """The last event that was read."""
+        self.state = run.state
+        """How the run stood then."""
 
     async def all(self) -> AsyncGenerator[bytes, None]:
+        """Yield the frames as they come.
+
+        Raises:
+            RunNotFound: the run was deleted meanwhile.
+        """
         last = self._wanted.last
-        if last is not None and self._after > last:
-            async for frame in self._gap(self._after, last):
+        if last is not None and self.after > last:
+            async for frame in self._gap(self.after, last):
                 yield frame
-            self._after = last
-        pages = follow_run(self._services, self._principal, self._run, self._after)
+            self.after = last
+        pages = follow_run(self._services, self._principal, self._run, self.after)
         async with aclosing(pages):
             async for page in pages:
                 async for frame in self._page(page):
                     yield frame
+                self.state = page.state
                 if page.is_last:
-                    yield sse.end_frame(self._run.run_id, page.state)
+                    yield self._wanted.end_of(self._run.run_id, page.state, self.after)
 
     async def _page(self, page: LogPage) -> AsyncGenerator[bytes, None]:
         modes = self._wanted.modes
-        if page.pruned_through > max(self._after, self._told_pruned) and sse.wants_deltas(modes):
+        if page.pruned_through > max(self.after, self._told_pruned) and sse.wants_deltas(modes):
             self._told_pruned = page.pruned_through
             missing = {"pruned_through": page.pruned_through}
-            async for frame in self._gap(self._after, self._after, **missing):
+            async for frame in self._gap(self.after, self.after, **missing):
                 yield frame
         events = (event for event in page.events if sse.is_wanted(event.event, modes))
         filled = self._services.states.fill(self._principal, self._run, events)
@@ -108,7 +106,7 @@ class _RunFrames:
                         yield frame
                 else:
                     yield sse.event_frame(event, self._wanted.id_of(event.seq))
-        self._after = page.events[-1].seq if page.events else self._after
+        self.after = page.events[-1].seq if page.events else self.after
 
     async def _gap(self, after: int, goes_on: int, **why: int) -> AsyncGenerator[bytes, None]:
         yield sse.gap_frame(after, goes_on, self._wanted.id_of(goes_on), **why)

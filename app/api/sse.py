@@ -40,7 +40,7 @@ def event_frame(event: StoredEvent, event_id: str) -> bytes:
     return b"event: %b\ndata: %b\nid: %b\n\n" % parts
 
 
-def end_frame(run_id: UUID, state: RunState) -> bytes:
+def end_frame(run_id: UUID, state: RunState, _last: int = 0) -> bytes:
     """The end of a run's stream. It has no id: it is not in the log."""
     data = {"run_id": str(run_id), "status": wire_status(state)}
     return b"event: end\ndata: %b\n\n" % orjson.dumps(data)

@@ -32,6 +32,11 @@ def run_key(user_id: UserId, run_id: UUID) -> str:
     return f"{user_id}/{run_id}"
 
 
+def thread_key(user_id: UserId, thread_id: UUID) -> str:
+    """The opaque key under which a new run of a thread is announced."""
+    return f"{user_id}/{thread_id}"
+
+
 class RunTail:
     """Lets any number of readers follow runs. One per web process."""
 
@@ -59,9 +64,9 @@ class RunTail:
         Raises:
             RunNotFound: the run is not the owner's, or was deleted meanwhile.
         """
-        with self._subscribed(run_key(owner.user_id, run_id)) as changed:
+        with self.subscribed(run_key(owner.user_id, run_id)) as changed:
             if queued:
-                await _wait(changed, FIRST_CHANGE_SECONDS)
+                await wait_for(changed, FIRST_CHANGE_SECONDS)
             while True:
                 changed.clear()
                 page = await self._read(owner, run_id, after)
@@ -73,7 +78,7 @@ class RunTail:
                     return
                 if not page.more:
                     del page  # nothing is kept of a log that is only waited for
-                    await _wait(changed, POLL_SECONDS)
+                    await wait_for(changed, POLL_SECONDS)
 
     async def _read(self, owner: Owner, run_id: UUID, after: int) -> LogPage:
         page = await read_log(self._database, owner, run_id, after)
@@ -82,7 +87,11 @@ class RunTail:
         return page
 
     @contextmanager
-    def _subscribed(self, key: str) -> Iterator[asyncio.Event]:
+    def subscribed(self, key: str) -> Iterator[asyncio.Event]:
+        """Give an event that is set whenever the run or thread of a key has changed.
+
+        Who clears it before each look, and looks now and then all the same, misses nothing.
+        """
         changed = asyncio.Event()
         self._waiting[key].add(changed)
         try:
@@ -99,7 +108,8 @@ class RunTail:
                 changed.set()
 
 
-async def _wait(changed: asyncio.Event, seconds: float) -> None:
+async def wait_for(changed: asyncio.Event, seconds: float = POLL_SECONDS) -> None:
+    """Return when something has changed, or when it is time to look anyway."""
     try:
         async with asyncio.timeout(seconds):
             await changed.wait()

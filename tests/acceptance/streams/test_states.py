@@ -77,11 +77,12 @@ def large_states(frames: list[Frame]) -> list[tuple[str, bytes]]:
 
 async def references(superuser: asyncpg.Connection, location: str) -> list[asyncpg.Record]:
     """The events of a run that leave out what a checkpoint has."""
-    return await superuser.fetch(
+    rows: list[asyncpg.Record] = await superuser.fetch(
         "SELECT seq, event, size FROM run_events WHERE run_id = $1::uuid"
         " AND checkpoint_id IS NOT NULL ORDER BY seq",
         location.rpartition("/")[2],
     )
+    return rows
 
 
 class TestALongConversation:

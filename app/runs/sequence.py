@@ -1,0 +1,50 @@
+"""A thread's runs in the order in which they came, and are executed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from app.runs.runs import get_run
+from app.runs.threads import get_thread
+from tenancy.run_states import OPEN
+from tenancy.tables import runs
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+    from app.runs.runs import Run
+    from tenancy.database.tenant import TenantRead
+
+
+async def run_after(tx: TenantRead, thread_id: UUID, accepted_at: datetime | None) -> Run | None:
+    """The run that was accepted next after a moment; the thread's first without one.
+
+    Raises:
+        ThreadNotFound: the user has no such thread.
+    """
+    await get_thread(tx, thread_id)
+    later = sa.select(runs.c.run_id).where(runs.c.thread_id == thread_id)
+    if accepted_at is not None:
+        later = later.where(runs.c.created_at > accepted_at)
+    run_id = await tx.scalar(later.order_by(runs.c.created_at).limit(1))
+    return None if run_id is None else await get_run(tx, thread_id, run_id)
+
+
+async def last_ended(tx: TenantRead, thread_id: UUID) -> datetime | None:
+    """When the newest run was accepted that has none before it which is still open.
+
+    Raises:
+        ThreadNotFound: the user has no such thread.
+    """
+    await get_thread(tx, thread_id)
+    mine = runs.c.thread_id == thread_id
+    is_open = runs.c.state.in_([state.value for state in OPEN])
+    oldest_open = sa.select(sa.func.min(runs.c.created_at)).where(mine, is_open).scalar_subquery()
+    ended = sa.select(sa.func.max(runs.c.created_at)).where(
+        mine, sa.func.coalesce(runs.c.created_at < oldest_open, True)
+    )
+    found: datetime | None = await tx.scalar(ended)
+    return found
