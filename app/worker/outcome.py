@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from langgraph.errors import GraphRecursionError
+from langgraph.errors import EmptyInputError, GraphRecursionError
 
 from app.models.failures import describe_model_failure
 from tenancy.errors import AssistantNotFound, StoaError
@@ -39,6 +39,9 @@ TOO_MANY_STEPS = Outcome(
 _GRAPH_MISSING = Outcome(
     RunState.ERROR, "graph_missing", "The assistant of this run is no longer available."
 )
+_NOTHING_LEFT = Outcome(
+    RunState.ERROR, "nothing_to_continue", "Nothing was left to go on with. Send a message."
+)
 _FAILED = Outcome(RunState.ERROR, "graph_failed", "The assistant failed. Try again.")
 
 
@@ -46,6 +49,8 @@ def failure_of(error: BaseException) -> Outcome:
     """Classify what ended a run."""
     if isinstance(error, GraphRecursionError):
         return TOO_MANY_STEPS
+    if isinstance(error, EmptyInputError):
+        return _NOTHING_LEFT
     if isinstance(error, AssistantNotFound):
         return _GRAPH_MISSING
     described = describe_model_failure(error)

@@ -217,3 +217,15 @@ class TestAnEmptyRun:
             answer = await client.post(f"/threads/{thread_id}/runs", json=body)
             assert (answer.status_code, answer.json()["code"]) == (422, "nothing_to_continue")
             await read_run(client, await start_run(client, thread_id))
+
+    async def test_behind_one_that_is_taken_back_has_nothing_to_do_and_says_so(
+        self, service: RunningService
+    ) -> None:
+        client = service.client("pia")
+        location = await answering(service, client)
+        thread_id = (await client.get(location)).json()["thread_id"]
+        body = {"assistant_id": "agent", "input": None}
+        answer = await client.post(f"/threads/{thread_id}/runs", json=body)
+        await client.post(f"{location}/cancel", params={"action": "rollback"})
+        frames = await read_run(client, answer.headers["content-location"])
+        assert frames[-2].data["error"] == "nothing_to_continue"
