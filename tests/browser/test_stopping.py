@@ -69,6 +69,27 @@ class TestStop:
         await expect(ada.mark).to_have_text("Stopped")
         assert ada.complaints == []
 
+    async def test_names_the_tool_that_it_waits_for(self, stack: Stack, meet: Meet) -> None:
+        ada = await meet("Ada who saves")
+        stalls = stack.stalls
+        stack.model.enqueue(Script(text=ANSWER, stall_at=0))
+        thread = await ada.post("/threads", {})
+        run = {
+            "assistant_id": "saving",
+            "input": {"messages": [{"type": "human", "content": "Save it."}]},
+            "config": {"configurable": {"model_url": stack.model.url}},
+        }
+        await ada.post(f"/threads/{thread['thread_id']}/runs", run)
+        await ada.page.goto(f"{stack.url}/chat/{thread['thread_id']}")
+        request = await stack.model.wait_for_stall(stalls + 1)
+        await ada.stop_button.click()
+        await expect(ada.page.get_by_text("Stopping: finishing save")).to_be_visible()
+        stack.model.release(request)
+        await expect(ada.page.get_by_text("You stopped this")).to_be_visible()
+        assert request.disconnected_at is None
+        assert await states(ada) == ["cancelled"]
+        assert ada.complaints == []
+
     async def test_that_gets_no_answer_says_so_and_can_be_repeated(
         self, stack: Stack, meet: Meet
     ) -> None:

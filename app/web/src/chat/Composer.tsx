@@ -1,6 +1,6 @@
 import { ActionIcon, Textarea } from "@mantine/core";
 import { IconArrowUp, IconPlayerStopFilled } from "@tabler/icons-react";
-import { type KeyboardEvent, type SubmitEvent, useEffect, useRef } from "react";
+import { type KeyboardEvent, type SubmitEvent, useCallback, useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 
 import classes from "./Composer.module.css";
@@ -64,10 +64,18 @@ export function Composer(props: ComposerProps) {
   const isEmpty = draft.trim() === "";
   const canSend = props.canSend && !isEmpty;
 
-  useEffect(() => {
+  const focus = useCallback(() => {
     // On a touch screen, focus would open the keyboard over what one came to read.
     if (window.matchMedia("(hover: hover)").matches) field.current?.focus();
-  }, [threadId]);
+  }, []);
+
+  useEffect(focus, [focus, threadId]);
+
+  function stop() {
+    onStop();
+    // The button is about to go, and would take the focus with it.
+    focus();
+  }
 
   function send() {
     if (!canSend) return;
@@ -117,7 +125,7 @@ export function Composer(props: ComposerProps) {
         }}
         onKeyDown={onKeyDown}
       />
-      {isAnswering && <StopButton {...props} />}
+      {isAnswering && <StopButton {...props} onStop={stop} />}
       {(!isAnswering || !isEmpty) && (
         <ActionIcon
           type="submit"

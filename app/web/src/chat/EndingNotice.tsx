@@ -48,7 +48,7 @@ export function EndingNotice({ ending, conversation }: EndingNoticeProps) {
   const button = <WayOnButton ending={ending} conversation={conversation} />;
   if (problem === undefined) {
     return (
-      <Alert color="gray" role="status" icon={<IconPlayerStop aria-hidden />}>
+      <Alert color="gray" role="note" icon={<IconPlayerStop aria-hidden />}>
         <Text size="sm">
           {ending.wayOn === "continue" ? t("ending.stoppedText") : t("ending.stoppedEarlyText")}
         </Text>

@@ -4,6 +4,7 @@ import { useEffect, useId } from "react";
 import { Trans, useTranslation } from "react-i18next";
 
 import { EndingNotice } from "./EndingNotice";
+import { incompleteText } from "./incompleteText";
 import classes from "./MessageList.module.css";
 import { incompleteMark, messageText } from "./messages";
 import { MessageView } from "./MessageView";
@@ -19,11 +20,16 @@ interface MessageListProps {
 function Announcement({ messages, isAnswering, isStopping }: Conversation) {
   const { t } = useTranslation();
   const last = messages.at(-1);
-  const isWhole = last?.type === "ai" && incompleteMark(last) === undefined;
+  const answer = last?.type === "ai" ? last : undefined;
+  const mark = answer && incompleteMark(answer);
   return (
     <VisuallyHidden role="status" aria-live="polite">
-      {isAnswering && !isStopping && t("chat.answering")}
-      {!isAnswering && isWhole && `${t("chat.answered")} ${messageText(last)}`}
+      {isAnswering && (isStopping ? t("chat.stopping") : t("chat.answering"))}
+      {!isAnswering && mark !== undefined && incompleteText(t, mark)}
+      {!isAnswering &&
+        answer &&
+        mark === undefined &&
+        `${t("chat.answered")} ${messageText(answer)}`}
     </VisuallyHidden>
   );
 }
@@ -31,7 +37,7 @@ function Announcement({ messages, isAnswering, isStopping }: Conversation) {
 /** That the answer was asked to stop, and what it is waiting for before it does. */
 function StoppingLine({ tools }: { tools: string[] }) {
   return (
-    <div role="status" className={classes.waiting}>
+    <div className={classes.waiting}>
       <Loader type="dots" size="sm" aria-hidden />
       <span>
         {tools.length === 0 ? (

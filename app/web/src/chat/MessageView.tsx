@@ -4,6 +4,7 @@ import { memo } from "react";
 import { useTranslation } from "react-i18next";
 
 import { CopyButton } from "./CopyButton";
+import { incompleteText } from "./incompleteText";
 import { Markdown } from "./Markdown";
 import { incompleteMark, messageText } from "./messages";
 import classes from "./MessageView.module.css";
@@ -21,15 +22,11 @@ function Mark({ message, isQueued }: { message: Message; isQueued: boolean }) {
   const { t } = useTranslation();
   const mark = incompleteMark(message);
   if (mark === undefined && !isQueued) return null;
-  const [Icon, text] = isQueued
-    ? [IconClock, t("chat.queued")]
-    : mark === "stopped"
-      ? [IconPlayerStop, t("chat.stopped")]
-      : [IconScissors, t("chat.incomplete")];
+  const Icon = mark === undefined ? IconClock : mark === "stopped" ? IconPlayerStop : IconScissors;
   return (
     <span className={classes.mark}>
       <Icon size={14} aria-hidden />
-      {text}
+      {mark === undefined ? t("chat.queued") : incompleteText(t, mark)}
     </span>
   );
 }

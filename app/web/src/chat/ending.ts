@@ -11,18 +11,21 @@ interface Ended {
   stored: readonly Message[];
   /** What the thread's state says is to be run next. */
   next: readonly string[];
+  /** The latest message shown is the person's, in the state or not. */
+  isUnanswered: boolean;
 }
 
 /**
- * Whether to go on from where it was cut off, or to answer the question anew.
+ * Whether to go on from where it was cut off, or to answer the question anew; null where nothing is
+ * missing, because the stop came when all had been done.
  *
  * What has come of the answer, be it half a text or the result of a tool, is not thrown away: it is
  * gone on from, provided that something is left to be run. Where nothing had come, both would do the
  * same, and "try again" is what a person expects to read. A run that used up its steps did work,
  * whether or not it has said anything.
  */
-export function wayOn({ code, stored, next }: Ended): WayOn {
-  if (next.length === 0) return "retry";
+export function wayOn({ code, stored, next, isUnanswered }: Ended): WayOn | null {
+  if (next.length === 0) return code === undefined && !isUnanswered ? null : "retry";
   const last = stored.at(-1);
   const hasBegun = last !== undefined && last.type !== "human";
   return hasBegun || code === "recursion_limit" ? "continue" : "retry";

@@ -99,12 +99,15 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     const problem = failure ? { status: 0, ...failure } : streamedFailure(stream.error);
     // What is listed as under way is about to be read.
     if (isAnyActive(listed) || (!problem && !wasLastStopped(listed))) return undefined;
-    const next = head.data?.[0]?.next ?? [];
-    return {
-      ...(problem && { problem }),
-      isUnsent: false,
-      wayOn: wayOn({ code: problem?.code, stored, next }),
-    };
+    const way = wayOn({
+      code: problem?.code,
+      stored,
+      next: head.data?.[0]?.next ?? [],
+      isUnanswered: messages.at(-1)?.type === "human",
+    });
+    return way === null
+      ? undefined
+      : { ...(problem && { problem }), isUnsent: false, wayOn: way };
   }
 
   return {

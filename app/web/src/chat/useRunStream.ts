@@ -121,22 +121,14 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     threadId,
     runs: runs.data,
     read,
+    readingId: stream.isLoading ? (reading?.run_id ?? null) : null,
     isOccupied: stream.isLoading || isLost || head.isLoading,
+    leave: stream.stop,
     join: (run) => {
       startReading({ run_id: run.run_id, thread_id: run.thread_id, isOver: !isActive(run) });
       return stream.joinStream(run.run_id);
     },
   });
-
-  const latestLeave = useRef(stream.stop);
-  useEffect(() => {
-    latestLeave.current = stream.stop;
-  });
-  useEffect(() => {
-    if (!stream.isLoading || reading === null || runs.data === undefined) return;
-    // Sent while an answer that another tab had asked for was on its way: that one is read first.
-    if (read.isBehindAnother(runs.data, reading.run_id)) void latestLeave.current();
-  }, [stream.isLoading, reading, runs.data, read]);
 
   /**
    * Have a message answered: a new one, or, from a checkpoint, one that the thread holds. Without a

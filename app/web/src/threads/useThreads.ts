@@ -68,8 +68,10 @@ export function useDeleteThread() {
           pages: data.pages.map((page) => page.filter((thread) => thread.thread_id !== threadId)),
         },
       );
-      queries.removeQueries({ queryKey: ["thread", threadId] });
-      queries.removeQueries({ queryKey: runInputsKey(threadId) });
+      // Not what is on the screen still: it would be asked for again, in vain.
+      for (const queryKey of [["thread", threadId], runInputsKey(threadId)]) {
+        queries.removeQueries({ queryKey, type: "inactive" });
+      }
     },
     onSettled: () => queries.invalidateQueries({ queryKey: THREADS_KEY }),
   });
