@@ -156,7 +156,7 @@ READERS = {
 def rows(thread: UUID, checkpoint_id: str, written_on: str) -> tuple[Any, ...]:
     """LangGraph's rows as the functions take them, from the thread on."""
     batch = CheckpointBatch(threads={str(thread)})
-    batch.checkpoints[1,] = ("", checkpoint_id, None, "{}", "{}")
+    batch.checkpoints["", checkpoint_id] = ("", checkpoint_id, None, "{}", "{}")
     batch.blobs[1,] = ("", "words", checkpoint_id, "empty", b"")
     batch.writes[1,] = ("", written_on, "task", "", -1, "__error__", "null", b"", True)
     return batch.arguments()
@@ -171,7 +171,9 @@ def _dispatch(function: str, *arguments: Any) -> Call:
 
 
 def _call(function: str, arguments: tuple[Any, ...]) -> str:
-    return f"SELECT count(*) FROM {function}({', '.join(f'${n + 1}' for n in range(len(arguments)))})"
+    return (
+        f"SELECT count(*) FROM {function}({', '.join(f'${n + 1}' for n in range(len(arguments)))})"
+    )
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ class Conversation:
     def config(self) -> Any:
         return {"configurable": {"thread_id": str(self.thread_id), "checkpoint_ns": ""}}
 
-    def graph(self, saver: Any) -> CompiledStateGraph[Any, Any, Any, Any]:
+    def graph(self, saver: Any) -> Any:
         graph = StateGraph(AgentState)
         graph.add_node("model", self._inner())
         graph.add_edge(START, "model")
@@ -290,12 +290,12 @@ class TestARolledBackRun:
         await conversation.say("four")
         assert await conversation.messages() == ["four", "to four"]
 
-    @pytest.mark.parametrize("turns", (TURNS_TO_A_SNAPSHOT - 2, TURNS_TO_A_SNAPSHOT - 1))
+    @pytest.mark.parametrize("turns", [TURNS_TO_A_SNAPSHOT - 2, TURNS_TO_A_SNAPSHOT - 1])
     async def test_may_be_the_one_that_stored_the_messages_in_full(
         self, turns: int, conversation: Conversation
     ) -> None:
-        for turn in range(2, turns):
-            await conversation.say(str(turn))
+        for number in range(2, turns):
+            await conversation.say(str(number))
         before, said = await conversation.rows(), await conversation.messages()
         run = await conversation.claim()
         await whole(conversation, run)
