@@ -23,11 +23,18 @@ class PacedModel:
     Args:
         answer: what is said to what the user said last.
         word_seconds: the pause before each word.
+        sent: what a word becomes in the moment when it is sent.
     """
 
-    def __init__(self, answer: Callable[[str], str], word_seconds: float) -> None:
+    def __init__(
+        self,
+        answer: Callable[[str], str],
+        word_seconds: float,
+        sent: Callable[[str], str] = str,
+    ) -> None:
         self._answer = answer
         self._word_seconds = word_seconds
+        self._sent = sent
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.url = ""
@@ -72,16 +79,17 @@ class PacedModel:
     async def _chat(
         self, asked: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        said = [each["content"] for each in asked["messages"] if each["role"] == "user"]
+        questions = [each["content"] for each in asked["messages"] if each["role"] == "user"]
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n"
         )
-        for number, word in enumerate(self._answer(said[-1]).split(" ")):
+        for number, word in enumerate(self._answer(questions[-1]).split(" ")):
             await asyncio.sleep(self._word_seconds)
             if reader.at_eof():
                 raise ConnectionResetError
-            writer.write(_line(f" {word}" if number else word))
+            said = self._sent(word)
+            writer.write(_line(f" {said}" if number else said))
             await writer.drain()
         writer.write(_line("", done=True) + b"0\r\n\r\n")
         await writer.drain()

@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -32,6 +33,43 @@ USERS = 25
 _STARTUP_SECONDS = 60
 
 
+@dataclass(frozen=True, slots=True)
+class BenchService:
+    """A web process and a worker, and people to use them."""
+
+    pool: httpcore.AsyncConnectionPool
+    origin: str
+    issuer: BenchIssuer
+    web_pid: int
+
+    async def sign_up(self, people: int) -> list[dict[str, str]]:
+        """People as they are after their first request: what each sends along."""
+        headers = [self.issuer.headers(f"person-{number}") for number in range(people)]
+        for each in headers:
+            await _get(self.pool, f"{self.origin}/me", each)
+        return headers
+
+
+@asynccontextmanager
+async def open_processes(
+    dsns: Mapping[str, str], settings: Mapping[str, str] | None = None
+) -> AsyncIterator[BenchService]:
+    """Start web and worker on a migrated database, with more settings if given."""
+    issuer = BenchIssuer()
+    async with AsyncExitStack() as stack:
+        jwks_url = stack.enter_context(issuer.published())
+        environment = {**dsns, **_settings(jwks_url), **(settings or {})}
+        port = _free_port()
+        web = await stack.enter_async_context(_process(["web", "--port", str(port)], environment))
+        await stack.enter_async_context(_process(["worker"], environment))
+        origin = f"http://127.0.0.1:{port}"
+        pool = await stack.enter_async_context(
+            httpcore.AsyncConnectionPool(max_connections=None, max_keepalive_connections=200)
+        )
+        await _until_ready(pool, origin)
+        yield BenchService(pool, origin, issuer, web.pid)
+
+
 @asynccontextmanager
 async def open_service(
     dsns: Mapping[str, str], graph_input: Steps
@@ -40,19 +78,8 @@ async def open_service(
 
     Each run is of one of 25 people and creates its own thread, as the floor's does.
     """
-    issuer = BenchIssuer()
-    async with AsyncExitStack() as stack:
-        jwks_url = stack.enter_context(issuer.published())
-        environment = {**dsns, **_settings(jwks_url)}
-        port = _free_port()
-        for command in (["web", "--port", str(port)], ["worker"]):
-            await stack.enter_async_context(_process(command, environment))
-        origin = f"http://127.0.0.1:{port}"
-        pool = await stack.enter_async_context(
-            httpcore.AsyncConnectionPool(max_connections=None, max_keepalive_connections=200)
-        )
-        await _until_ready(pool, origin)
-        people = [issuer.headers(f"person-{number}") for number in range(USERS)]
+    async with open_processes(dsns) as service:
+        people = await service.sign_up(USERS)
         body = orjson.dumps(
             {
                 "assistant_id": "three_steps",
@@ -61,11 +88,9 @@ async def open_service(
                 "if_not_exists": "create",
             }
         )
-        for headers in people:  # signed up, as people are who use a service
-            await _get(pool, f"{origin}/me", headers)
 
         async def run_once(index: int) -> Timing:
-            return await _stream(pool, origin, people[index % USERS], body)
+            return await _stream(service.pool, service.origin, people[index % USERS], body)
 
         yield run_once
 
@@ -78,9 +103,7 @@ async def _stream(
     request = pool.stream(
         "POST",
         f"{origin}/threads/{uuid4()}/runs/stream",
-        headers=_lines(
-            {**headers, "Content-Type": "application/json", "Content-Length": str(len(body))}
-        ),
+        headers=lines({**headers, **json_headers(body)}),
         content=body,
     )
     async with request as response:
@@ -104,7 +127,9 @@ def _settings(jwks_url: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def _process(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[None]:
+async def _process(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> AsyncIterator[asyncio.subprocess.Process]:
     """One of the service's processes; its log is of interest only where it does not start."""
     log = TemporaryFile()  # noqa: SIM115 - closed when the process has ended
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("STOA_")}
@@ -116,7 +141,7 @@ async def _process(command: Sequence[str], environment: Mapping[str, str]) -> As
         stderr=log,
     )
     try:
-        yield
+        yield process
     except httpcore.ConnectError:
         log.seek(0)
         raise RuntimeError(f"{command[0]} did not start:\n{log.read().decode()}") from None
@@ -127,14 +152,20 @@ async def _process(command: Sequence[str], environment: Mapping[str, str]) -> As
         log.close()
 
 
-def _lines(headers: Mapping[str, str]) -> list[tuple[bytes | str, bytes | str]]:
+def lines(headers: Mapping[str, str]) -> list[tuple[bytes | str, bytes | str]]:
+    """Headers as the client takes them."""
     return list(headers.items())
+
+
+def json_headers(body: bytes) -> dict[str, str]:
+    """What a JSON body needs beside it."""
+    return {"Content-Type": "application/json", "Content-Length": str(len(body))}
 
 
 async def _get(
     pool: httpcore.AsyncConnectionPool, url: str, headers: Mapping[str, str] | None = None
 ) -> None:
-    response = await pool.request("GET", url, headers=_lines(headers or {}))
+    response = await pool.request("GET", url, headers=lines(headers or {}))
     if response.status != HTTPStatus.OK:
         raise httpcore.ConnectError(f"{url} answers {response.status}")
 

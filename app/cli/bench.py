@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rich.table import Table
+
     from app.bench.chaos.report import Report
     from app.bench.chaos.run import Plan
+    from app.bench.chaos.stage import Ground
     from tenancy.migrate import RoleDsns
 
 application = typer.Typer(help="Measure Stoa on this machine.", no_args_is_help=True)
@@ -71,24 +77,71 @@ def chaos(
         raise typer.Exit(1)
 
 
+@application.command()
+def streams(
+    in_flight: Annotated[int, typer.Option("--streams", help="Streams in flight.", min=1)] = 200,
+    seconds: Annotated[float, typer.Option(help="How long each answer takes.", min=5)] = 20,
+    words_per_second: Annotated[
+        float, typer.Option(help="How fast the model speaks, to each.", min=0.1)
+    ] = 4,
+    idle: Annotated[int, typer.Option(help="Streams in which nothing happens.", min=0)] = 500,
+) -> None:
+    """Measure an event's way from the model to the client, and what an idle stream costs."""
+    import uvloop
+
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
+        uvloop.run(_streams(Path(folder), in_flight, seconds, words_per_second, idle))
+
+
+@application.command()
+def takeover(
+    rounds: Annotated[int, typer.Option(help="Takeovers of each kind.", min=1)] = 3,
+    lease: Annotated[float, typer.Option(help="Seconds of a lease.", min=1)] = 30,
+    reap: Annotated[float, typer.Option(help="Seconds between looks for dead workers.")] = 5,
+) -> None:
+    """Measure how soon another worker goes on with a run whose own one is gone."""
+    import uvloop
+    from rich.console import Console
+
+    from app.bench.takeover import bench_takeover
+
+    async def measure(folder: Path) -> Table:
+        async with _ground(folder, folder / "logs") as ground:
+            return await bench_takeover(
+                ground, rounds=rounds, lease_seconds=lease, reap_seconds=reap
+            )
+
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
+        Console().print(uvloop.run(measure(Path(folder))))
+
+
 async def _chaos(folder: Path, plan: Plan, logs: Path | None) -> Report:
     from app.bench.chaos.run import bench_chaos
+
+    async with _ground(folder, logs or folder / "logs") as ground:
+        return await bench_chaos(ground, plan)
+
+
+@asynccontextmanager
+async def _ground(folder: Path, logs: Path) -> AsyncIterator[Ground]:
+    """A Postgres and what else a cluster stands on. The server's log is kept with the others."""
+    from app.bench.chaos.stage import Ground
     from app.dev.child import start_guarded
     from app.dev.postgres import EmbeddedPostgres
     from tenancy.migrate import RoleDsns, migrate
 
-    chosen = logs or folder / "logs"
-    chosen.mkdir(parents=True, exist_ok=True)
+    logs.mkdir(parents=True, exist_ok=True)
+    # Nothing waits for the disk: it is processes that die here, not the machine.
     postgres = EmbeddedPostgres(folder, temporary=True)
     await postgres.start()
     try:
         dsns = RoleDsns(*(postgres.dsn(role) for role in ("service", "dispatch", "maintenance")))
         owner = postgres.dsn("owner")
         migrate(owner, dsns)
-        return await bench_chaos(plan, postgres, _settings(dsns), owner, start_guarded, chosen)
+        yield Ground(postgres, _settings(dsns), owner, start_guarded, logs)
     finally:
         await postgres.stop()
-        shutil.copy(postgres.log, chosen)
+        shutil.copy(postgres.log, logs)
 
 
 async def _rls(folder: Path, rows: int) -> None:
@@ -120,6 +173,29 @@ async def _overhead(folder: Path, runs: int, rounds: int, in_flight: int) -> Non
             runs=runs,
             rounds=rounds,
             in_flight=in_flight,
+        )
+    finally:
+        await postgres.stop()
+
+
+async def _streams(
+    folder: Path, in_flight: int, seconds: float, words_per_second: float, idle: int
+) -> None:
+    from app.bench.streams import bench_streams
+    from app.dev.postgres import EmbeddedPostgres
+    from tenancy.migrate import RoleDsns, migrate
+
+    postgres = EmbeddedPostgres(folder)
+    await postgres.start()
+    try:
+        dsns = RoleDsns(*(postgres.dsn(role) for role in ("service", "dispatch", "maintenance")))
+        migrate(postgres.dsn("owner"), dsns)
+        await bench_streams(
+            _settings(dsns),
+            streams=in_flight,
+            seconds=seconds,
+            words_per_second=words_per_second,
+            idle_streams=idle,
         )
     finally:
         await postgres.stop()

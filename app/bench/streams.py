@@ -1,0 +1,190 @@
+"""``stoa bench streams``: an event's way from the model's socket to the client's.
+
+A paced model server writes into each word when it was sent; clients subtract. Model, clients and
+service share the machine and its monotonic clock. Beside it: what a stream costs the web process
+in which nothing happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from app.bench.load import percentile
+from app.bench.model import MODEL, PacedModel
+from app.bench.service import BenchService, json_headers, lines, open_processes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    import httpcore
+
+STREAMS_PER_PERSON = 4
+IDLE_STREAMS_PER_PERSON = 25
+WARM_UP_SECONDS = 3.0
+GOAL_MS = {50: 60, 99: 150}
+GOAL_IDLE_KB = 40
+_DELTA = b"event: messages\ndata: "
+
+
+@dataclass(slots=True)
+class Ways:
+    """How long words were under way, in seconds, once everything was warm."""
+
+    measured_from: float
+    words: list[float] = field(default_factory=list)
+    frames: int = 0
+
+    def arrived(self, text: str) -> None:
+        """Take note of a delta: one or more words, each the moment when it was sent."""
+        now = time.monotonic()
+        self.frames += 1
+        if now >= self.measured_from:
+            self.words += [now - float(sent) for sent in text.split()]
+
+
+async def bench_streams(
+    dsns: Mapping[str, str],
+    *,
+    streams: int,
+    seconds: float,
+    words_per_second: float,
+    idle_streams: int,
+) -> None:
+    """Measure and print.
+
+    Args:
+        dsns: ``STOA_…_DATABASE_URL`` settings of a migrated database.
+        streams: streams in flight, each of a run of its own.
+        seconds: how long each answer takes.
+        words_per_second: how fast the model says words, to each of them.
+        idle_streams: streams in which nothing happens.
+    """
+    answer = " ".join(["word"] * round(seconds * words_per_second))
+    model = PacedModel(lambda _: answer, 1 / words_per_second, _stamped)
+    async with model, open_processes(dsns, _settings(model.url, streams)) as service:
+        people = await service.sign_up(
+            max(streams // STREAMS_PER_PERSON, idle_streams // IDLE_STREAMS_PER_PERSON) + 1
+        )
+        idle_kb = await _idle_cost(service, people, idle_streams)
+        ways = Ways(time.monotonic() + WARM_UP_SECONDS)
+        async with asyncio.TaskGroup() as group:
+            for number in range(streams):
+                headers = people[number // STREAMS_PER_PERSON]
+                group.create_task(_follow_a_run(service, headers, ways))
+    Console().print(_table(ways, streams, idle_streams, idle_kb))
+
+
+def _stamped(_word: str) -> str:
+    return f"{time.monotonic():.6f}"
+
+
+def _settings(model_url: str, streams: int) -> dict[str, str]:
+    return {
+        "STOA_OLLAMA_URL": model_url,
+        "STOA_MODEL": MODEL,
+        "STOA_WORKER_CONCURRENCY": str(streams),
+        "STOA_OLLAMA_CAPACITY": str(streams),
+    }
+
+
+async def _follow_a_run(service: BenchService, headers: dict[str, str], ways: Ways) -> None:
+    body = orjson.dumps(
+        {
+            "assistant_id": "agent",
+            "input": {"messages": [{"role": "user", "content": "Talk."}]},
+            "stream_mode": ["messages-tuple"],
+            "if_not_exists": "create",
+        }
+    )
+    request = service.pool.stream(
+        "POST",
+        f"{service.origin}/threads/{uuid4()}/runs/stream",
+        headers=lines({**headers, **json_headers(body)}),
+        content=body,
+    )
+    last = b""
+    async with request as response:
+        async for frame in _frames(response):
+            if frame.startswith(_DELTA):
+                message = orjson.loads(frame.split(b"\n")[1].removeprefix(b"data: "))[0]
+                ways.arrived(message["content"])
+            last = frame
+    if not last.startswith(b"event: end") or b'"success"' not in last:
+        raise RuntimeError("a run did not succeed")
+
+
+async def _frames(response: httpcore.Response) -> AsyncIterator[bytes]:
+    rest = b""
+    async for piece in response.aiter_stream():
+        *whole, rest = (rest + piece).split(b"\n\n")
+        for frame in whole:
+            yield frame
+
+
+async def _idle_cost(
+    service: BenchService, people: list[dict[str, str]], streams: int
+) -> float | None:
+    """What a stream of a thread in which nothing happens adds to the web process, in KB."""
+    if not streams or _memory_kb(service.web_pid) is None:
+        return None
+    async with AsyncExitStack() as warm:  # what the first streams load is no cost of one
+        await _open_idle(service, people, IDLE_STREAMS_PER_PERSON, warm)
+    before = _memory_kb(service.web_pid) or 0
+    async with AsyncExitStack() as stack:
+        await _open_idle(service, people, streams, stack)
+        return ((_memory_kb(service.web_pid) or 0) - before) / streams
+
+
+async def _open_idle(
+    service: BenchService, people: list[dict[str, str]], streams: int, stack: AsyncExitStack
+) -> None:
+    body = b"{}"
+    for number in range(streams):
+        headers = people[number // IDLE_STREAMS_PER_PERSON]
+        made = await service.pool.request(
+            "POST",
+            f"{service.origin}/threads",
+            headers=lines({**headers, **json_headers(body)}),
+            content=body,
+        )
+        thread_id = orjson.loads(made.content)["thread_id"]
+        url = f"{service.origin}/threads/{thread_id}/stream"
+        await stack.enter_async_context(service.pool.stream("GET", url, headers=lines(headers)))
+    await asyncio.sleep(1)  # until the last of them follows
+
+
+def _memory_kb(pid: int) -> int | None:
+    """What a process holds in memory; None on systems that do not say it in a file."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return None
+    fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+    return int(fields["VmRSS"].split()[0])
+
+
+def _table(ways: Ways, streams: int, idle_streams: int, idle_kb: float | None) -> Table:
+    table = Table(title="From the model's socket to the client's")
+    for heading in ("", "measured", "goal"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for percent, goal in GOAL_MS.items():
+        took = percentile(ways.words, percent) * 1000
+        table.add_row(
+            f"a word, p{percent} ms, {streams} streams in flight", f"{took:.0f}", f"≤ {goal}"
+        )
+    table.add_row("words measured", str(len(ways.words)), "")
+    table.add_row("frames they came in", str(ways.frames), "")
+    if idle_kb is not None:
+        table.add_row(
+            f"an idle stream, KB, of {idle_streams}", f"{idle_kb:.1f}", f"≤ {GOAL_IDLE_KB}"
+        )
+    return table
