@@ -9,7 +9,7 @@ from app import faults
 from app.api.frames import follow_run
 from app.runs.cancelling import cancel_runs
 from app.runs.runs import get_run
-from app.runs.tail import run_key
+from app.runs.tail import run_key, thread_key
 from tenancy.database.retry import while_database_is_away
 from tenancy.run_states import RunState
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from app.api.services import Services
     from app.runs.cancelling import CancelAction
+    from app.runs.deletion import Deleted
     from app.runs.runs import Run
     from tenancy.principal import Principal
 
@@ -60,6 +61,19 @@ def announce_stopped(
     for run_id in ended:
         services.announcer.run_changed(run_key(principal.user_id, run_id))
     services.announcer.run_queued()  # what stood behind them may be its thread's head now
+
+
+def announce_deleted(
+    services: Services, principal: Principal, thread_id: UUID, deleted: Deleted
+) -> None:
+    """Tell the workers of runs that are gone, and whoever follows those or their thread."""
+    announce_stopped(
+        services,
+        principal,
+        stopping=deleted.running,
+        ended=(*deleted.running, *deleted.queued),
+    )
+    services.announcer.run_changed(thread_key(principal.user_id, thread_id))
 
 
 def cancel_when_gone(

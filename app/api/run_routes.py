@@ -11,6 +11,7 @@ from starlette.responses import Response
 from app.api import sse
 from app.api.accepting import accept_run
 from app.api.answers import json_answer
+from app.api.cancelling import announce_deleted
 from app.api.dependencies import IN_TURN, OpenStreamDep, PrincipalDep, ServicesDep
 from app.api.following import run_location, stream_run, wait_for_run
 from app.api.frames import Wanted
@@ -19,7 +20,7 @@ from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
 from app.api.run_schemas import JoinQuery, RunCreate, RunListQuery, RunView, StreamQuery
 from app.api.run_views import run_json
-from app.runs import runs
+from app.runs import deletion, runs
 from app.runs.log_position import last_seq
 from app.runs.states import states_of
 
@@ -138,6 +139,26 @@ async def get_run(
     async with services.database.reading(principal) as tx:
         run = await runs.get_run(tx, thread_id, run_id)
     return json_answer(run_json(run))
+
+
+@router.delete(
+    "/threads/{thread_id}/runs/{run_id}",
+    operation_id="delete_run",
+    status_code=204,
+    response_class=Response,
+    responses=problems(404),
+)
+async def delete_run(
+    thread_id: UUID, run_id: UUID, principal: PrincipalDep, services: ServicesDep
+) -> Response:
+    """Delete a run and its stream; if it is under way, it stops. What it wrote to its thread stays.
+
+    To take that back, cancel it with `action=rollback` before.
+    """
+    async with services.database.writing(principal) as tx:
+        deleted = await deletion.delete_run(tx, thread_id, run_id)
+    announce_deleted(services, principal, thread_id, deleted)
+    return Response(status_code=204)
 
 
 @router.get(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-from uuid import UUID
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Depends, Header, Query
 from starlette.responses import Response
 
 from app.api.answers import bounded_list, json_answer, json_bytes_answer
+from app.api.cancelling import announce_deleted
 from app.api.dependencies import IN_TURN, PrincipalDep, ServicesDep
+from app.api.idempotency import IdempotencyDep
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
 from app.api.thread_schemas import (
@@ -28,9 +30,16 @@ from app.api.thread_views import (
     threads_with_values,
 )
 from app.runs import threads
+from app.runs.deletion import delete_thread as delete_rows
+from app.runs.idempotency import take_key
 from app.runs.states import ThreadStatus
 from app.runs.threads import ThreadFilter
 from tenancy.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from app.api.services import Services
+    from app.runs.runs import IdempotencyKey
+    from tenancy.principal import Principal
 
 router = APIRouter(tags=["threads"], dependencies=[IN_TURN])
 
@@ -39,23 +48,21 @@ router = APIRouter(tags=["threads"], dependencies=[IN_TURN])
     "/threads",
     operation_id="create_thread",
     response_model=ThreadView,
-    responses=problems(409, 413, 415),
+    responses=problems(404, 409, 413, 415),
     openapi_extra=body_of(ThreadCreate, {"metadata": {"topic": "travel"}}),
 )
 async def create_thread(
     principal: PrincipalDep,
     services: ServicesDep,
+    idempotency: IdempotencyDep,
     body: Annotated[ThreadCreate, Depends(json_body(ThreadCreate))],
 ) -> Response:
-    """Create a thread; with `if_exists: do_nothing`, one that has the id is answered as it is."""
-    async with services.database.writing(principal) as tx:
-        thread = await threads.create_thread(
-            tx,
-            thread_id=body.thread_id,
-            metadata=body.metadata,
-            if_exists=body.if_exists or "raise",
-        )
-    if body.if_exists != "do_nothing":
+    """Create a thread; with `if_exists: do_nothing`, one that has the id is answered as it is.
+
+    Sent again with the same `Idempotency-Key`, it answers the thread that was made the first time.
+    """
+    thread, is_new = await _create_or_find(services, principal, body, idempotency.with_body())
+    if is_new and body.if_exists != "do_nothing":
         return json_answer({**thread_json(thread), "values": None, "interrupts": {}})
     return json_answer(await thread_with_values(services.history, principal, thread))
 
@@ -113,9 +120,13 @@ async def update_thread(
 async def delete_thread(
     thread_id: UUID, principal: PrincipalDep, services: ServicesDep
 ) -> Response:
-    """Delete a thread with everything in it; a run under way stops."""
+    """Delete a thread with everything in it; a run under way stops.
+
+    It is gone at once. Until all rows of a large one are deleted too, its id cannot be used again.
+    """
     async with services.database.writing(principal) as tx:
-        await threads.delete_thread(tx, thread_id)
+        deleted = await delete_rows(tx, thread_id)
+    announce_deleted(services, principal, thread_id, deleted)
     return Response(status_code=204)
 
 
@@ -179,6 +190,28 @@ async def count_threads(
     """Count threads."""
     async with services.database.reading(principal) as tx:
         return json_answer(await threads.count_threads(tx, _filter(body)))
+
+
+async def _create_or_find(
+    services: Services,
+    principal: Principal,
+    body: ThreadCreate,
+    key: IdempotencyKey | None,
+) -> tuple[threads.Thread, bool]:
+    """The thread, and whether this request is the first that asks for it.
+
+    A request that came before had the same body, and so asked for the same id, or got the one that
+    its key stands for.
+    """
+    candidate = uuid4()
+    async with services.database.writing(principal) as tx:
+        taken = candidate if key is None else await take_key(tx, key, candidate)
+        thread_id = body.thread_id or taken
+        if taken != candidate:
+            return await threads.get_thread(tx, thread_id), False
+        return await threads.create_thread(
+            tx, thread_id=thread_id, metadata=body.metadata, if_exists=body.if_exists or "raise"
+        ), True
 
 
 def _filter(body: ThreadCount, ids: tuple[UUID, ...] | None = None) -> ThreadFilter:

@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, Field
 
 from app.api.schemas import Metadata, QueryModel, StrictModel, Unavailable, Uuid
+from tenancy.run_states import RunState
 
 ThreadField = Literal[
     "thread_id",
@@ -17,6 +18,7 @@ ThreadField = Literal[
     "updated_at",
     "metadata",
     "status",
+    "run_state",
     "values",
     "interrupts",
 ]
@@ -130,6 +132,9 @@ class ThreadView(BaseModel):
     updated_at: datetime | None = None
     metadata: dict[str, Any] | None = None
     status: Status | None = None
+    run_state: RunState | None = Field(
+        None, description="How its newest open run stands, else its last one; null without any."
+    )
     values: dict[str, Any] | None = Field(None, description="The newest state; null before any.")
     interrupts: dict[str, Any] | None = None
 

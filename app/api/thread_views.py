@@ -26,6 +26,7 @@ def thread_json(thread: Thread) -> dict[str, Any]:
         "updated_at": thread.updated_at,
         "metadata": thread.metadata,
         "status": thread.status,
+        "run_state": thread.run_state,
     }
 
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from app.runs import threads as thread_rows
 from tenancy.errors import RunNotFound, ThreadNotFound
 from tenancy.run_states import RunState
-from tenancy.tables import runs
+from tenancy.tables import runs, threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -202,8 +202,13 @@ async def get_run(tx: TenantRead, thread_id: UUID, run_id: UUID) -> Run:
     Raises:
         RunNotFound: the user has no such run on that thread.
     """
+    is_there = (
+        sa.exists()
+        .where(threads.c.user_id == runs.c.user_id, threads.c.thread_id == runs.c.thread_id)
+        .where(threads.c.deleted_at.is_(None))
+    )
     row = await tx.first(
-        sa.select(*_COLUMNS).where(runs.c.run_id == run_id, runs.c.thread_id == thread_id)
+        sa.select(*_COLUMNS).where(runs.c.run_id == run_id, runs.c.thread_id == thread_id, is_there)
     )
     if row is None:
         raise RunNotFound

@@ -1,4 +1,7 @@
-"""Conversations: stored, searched, counted, deleted, in the caller's transaction."""
+"""Conversations: stored, searched, counted, in the caller's transaction.
+
+One that is being deleted is not there, though it may have rows for a while.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as pg_insert
 
 from app.runs.states import ThreadStatus
-from tenancy.errors import ThreadAlreadyExists, ThreadNotFound
+from tenancy.errors import ThreadAlreadyExists, ThreadBusy, ThreadNotFound
+from tenancy.run_states import OPEN, RunState
 from tenancy.tables import runs, threads
 
 if TYPE_CHECKING:
@@ -34,6 +38,8 @@ class Thread:
     title: str | None
     metadata: Mapping[str, Any]
     status: ThreadStatus
+    run_state: RunState | None
+    """How its newest open run stands, else its last one; None without any."""
     created_at: datetime
     updated_at: datetime
 
@@ -47,9 +53,27 @@ class ThreadFilter:
     ids: tuple[UUID, ...] | None = None
 
 
+_MINE = (runs.c.user_id == threads.c.user_id) & (runs.c.thread_id == threads.c.thread_id)
+_IS_OPEN = runs.c.state.in_(tuple(state.value for state in OPEN))
+
+
+def _last(*which: sa.ColumnElement[bool]) -> sa.ScalarSelect[str]:
+    """The state of a thread's newest run."""
+    return (
+        sa.select(sa.cast(runs.c.state, sa.Text))
+        .where(_MINE, *which)
+        .order_by(runs.c.created_at.desc(), runs.c.run_id)
+        .limit(1)
+        .scalar_subquery()
+    )
+
+
+def _run_state() -> sa.ColumnElement[str]:
+    return sa.func.coalesce(_last(_IS_OPEN), _last())
+
+
 def _status() -> sa.ColumnElement[str]:
     """Busy beats waiting beats how the last run ended."""
-    mine = (runs.c.user_id == threads.c.user_id) & (runs.c.thread_id == threads.c.thread_id)
     open_states = (
         sa.select(
             sa.case(
@@ -57,18 +81,12 @@ def _status() -> sa.ColumnElement[str]:
                 (sa.func.count() > 0, ThreadStatus.INTERRUPTED.value),
             )
         )
-        .where(mine, runs.c.state.in_(("pending", "running", "waiting")))
-        .scalar_subquery()
-    )
-    last = (
-        sa.select(sa.cast(runs.c.state, sa.Text))
-        .where(mine)
-        .order_by(runs.c.created_at.desc(), runs.c.run_id)
-        .limit(1)
+        .where(_MINE, _IS_OPEN)
         .scalar_subquery()
     )
     failed = sa.case(
-        (last.in_(("error", "timeout")), ThreadStatus.ERROR.value), else_=ThreadStatus.IDLE.value
+        (_last().in_(("error", "timeout")), ThreadStatus.ERROR.value),
+        else_=ThreadStatus.IDLE.value,
     )
     return sa.func.coalesce(open_states, failed)
 
@@ -82,8 +100,12 @@ _COLUMNS = (
 )
 
 
+_IS_THERE = threads.c.deleted_at.is_(None)
+
+
 def _select() -> sa.Select[Any]:
-    return sa.select(*_COLUMNS, _status().label("status"))
+    columns = (*_COLUMNS, _status().label("status"), _run_state().label("run_state"))
+    return sa.select(*columns).where(_IS_THERE)
 
 
 def _thread(row: sa.Row[Any]) -> Thread:
@@ -92,6 +114,7 @@ def _thread(row: sa.Row[Any]) -> Thread:
         title=row.title,
         metadata=row.metadata,
         status=ThreadStatus(row.status),
+        run_state=RunState(row.run_state) if row.run_state else None,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
@@ -118,6 +141,7 @@ async def create_thread(
 
     Raises:
         ThreadAlreadyExists: the user has one with this id, and ``if_exists`` is ``raise``.
+        ThreadBusy: one with this id is being deleted.
     """
     new_id = thread_id or uuid4()
     made = await tx.change(
@@ -125,9 +149,13 @@ async def create_thread(
         .values(user_id=tx.user_id, thread_id=new_id, metadata=dict(metadata or {}))
         .on_conflict_do_nothing(index_elements=["user_id", "thread_id"])
     )
+    try:
+        thread = await get_thread(tx, new_id)
+    except ThreadNotFound:
+        raise ThreadBusy("A thread with this id is being deleted.") from None
     if not made and if_exists == "raise":
         raise ThreadAlreadyExists
-    return await get_thread(tx, new_id)
+    return thread
 
 
 async def get_thread(tx: TenantRead, thread_id: UUID) -> Thread:
@@ -142,21 +170,6 @@ async def get_thread(tx: TenantRead, thread_id: UUID) -> Thread:
     return _thread(row)
 
 
-async def lock_thread(tx: TenantWrite, thread_id: UUID) -> None:
-    """Hold a thread until the transaction ends, so that decisions about its runs come one by one.
-
-    Raises:
-        ThreadNotFound: the user has none with this id.
-    """
-    held = await tx.scalar(
-        sa.select(threads.c.thread_id)
-        .where(threads.c.thread_id == thread_id)
-        .with_for_update(key_share=True)
-    )
-    if held is None:
-        raise ThreadNotFound
-
-
 async def update_thread(tx: TenantWrite, thread_id: UUID, *, metadata: Mapping[str, Any]) -> Thread:
     """Merge metadata into a thread's own; a key given as null stays, with the value null.
 
@@ -166,24 +179,12 @@ async def update_thread(tx: TenantWrite, thread_id: UUID, *, metadata: Mapping[s
     merged = threads.c.metadata.op("||")(sa.cast(dict(metadata), JSONB))
     changed = await tx.change(
         sa.update(threads)
-        .where(threads.c.thread_id == thread_id)
+        .where(threads.c.thread_id == thread_id, _IS_THERE)
         .values(metadata=merged, updated_at=sa.func.clock_timestamp())
     )
     if not changed:
         raise ThreadNotFound
     return await get_thread(tx, thread_id)
-
-
-async def delete_thread(tx: TenantWrite, thread_id: UUID) -> None:
-    """Delete a thread with its runs, events and checkpoints.
-
-    A run under way loses its row, so its worker's next write fails on the fence and it stops.
-
-    Raises:
-        ThreadNotFound: the user has none with this id.
-    """
-    if not await tx.change(sa.delete(threads).where(threads.c.thread_id == thread_id)):
-        raise ThreadNotFound
 
 
 async def search_threads(
@@ -204,5 +205,5 @@ async def search_threads(
 
 async def count_threads(tx: TenantRead, wanted: ThreadFilter) -> int:
     """How many of the user's threads match."""
-    query = _matching(sa.select(sa.func.count()).select_from(threads), wanted)
+    query = _matching(sa.select(sa.func.count()).select_from(threads).where(_IS_THERE), wanted)
     return int(await tx.scalar(query))

@@ -9,6 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from app.agent.graphs import AGENT, GraphCatalogue
+from app.runs.cancelling import cancel_runs
+from app.runs.deletion import delete_run, delete_thread
 from app.runs.events import Event, append_events, read_log, settle_run
 from app.runs.history import ThreadHistory
 from app.runs.runs import RunRequest, create_run, get_run, list_runs
@@ -17,9 +19,7 @@ from app.runs.threads import (
     ThreadFilter,
     count_threads,
     create_thread,
-    delete_thread,
     get_thread,
-    lock_thread,
     search_threads,
     update_thread,
 )
@@ -31,6 +31,8 @@ from tenancy.errors import StoaError
 from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import RunState
 from tests.support.tenancy import ASSISTANT, TestDatabase, claimed_run, make_thread
+
+DELETE_ROWS = "SELECT tenant.delete_thread_rows($1, $2, $3)"
 
 
 async def said(work: Awaitable[Any]) -> tuple[type[BaseException], str, str] | Any:
@@ -64,6 +66,10 @@ class Scene:
     async def follow(self, person: Principal, run_id: UUID) -> list[Any]:
         return [event async for event in self.tail.follow(person, run_id)]
 
+    async def delete_rows(self, person: Principal, thread_id: UUID) -> None:
+        """Deletes nothing, unless the thread is marked as deleted; then there is nothing more."""
+        assert (await self.tenants.call(person, DELETE_ROWS, thread_id, 1))[0][0]
+
 
 @pytest.fixture
 async def scene(
@@ -91,9 +97,12 @@ def deeds(scene: Scene, bob: Principal) -> dict[str, Callable[[UUID, UUID], Awai
     made: dict[str, Any] = {"assistant_id": ASSISTANT, "graph_id": AGENT, "request": run}
     return {
         "get_thread": lambda t, r: scene.read(bob, get_thread, t),
-        "lock_thread": lambda t, r: scene.write(bob, lock_thread, t),
         "update_thread": lambda t, r: scene.write(bob, update_thread, t, metadata={"a": 1}),
         "delete_thread": lambda t, r: scene.write(bob, delete_thread, t),
+        "delete_run": lambda t, r: scene.write(bob, delete_run, t, r),
+        "delete_thread_rows": lambda t, r: scene.delete_rows(bob, t),
+        "cancel_runs": lambda t, r: cancel_runs(scene.tenants, bob, run_ids=[r]),
+        "cancel_runs of a thread": lambda t, r: cancel_runs(scene.tenants, bob, thread_id=t),
         "search_threads": lambda t, r: scene.read(bob, search_threads, ThreadFilter(ids=(t,))),
         "count_threads": lambda t, r: scene.read(bob, count_threads, ThreadFilter(ids=(t,))),
         "create_run": lambda t, r: create_run(scene.tenants, bob, thread_id=t, **made),
@@ -129,7 +138,16 @@ class TestAnIdOfAlices:
         self, scene: Scene, alice: Principal, alices: tuple[UUID, ClaimedRun]
     ) -> None:
         thread_id, run = alices
-        last = ("delete_thread", "settle_run", "follow", "append_events", "state at a checkpoint")
+        last = (
+            "delete_thread",
+            "delete_run",
+            "cancel_runs",
+            "cancel_runs of a thread",
+            "settle_run",
+            "follow",
+            "append_events",
+            "state at a checkpoint",
+        )
         for name, deed in deeds(scene, alice).items():
             if name not in last:
                 found = await said(deed(thread_id, run.run_id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from uuid import uuid4
 
 import pytest
 
@@ -64,6 +65,26 @@ class TestARunThatIsAskedForAgain:
         create = {**BODY, "if_not_exists": "create"}
         assert (await client.post(path, json=create, headers=headers)).status_code == 200
 
+    async def test_is_waited_for_again(self, service: RunningService) -> None:
+        client = service.client("vic")
+        path = f"/threads/{await new_thread(client)}/runs"
+        headers = {"Idempotency-Key": "one"}
+        answers = [
+            (await client.post(f"{path}/wait", json=BODY, headers=headers)).json() for _ in range(2)
+        ]
+        assert answers[0] == answers[1]
+        assert [each["content"] for each in answers[0]["messages"]] == ["Hello", "You said: Hello"]
+        assert len((await client.get(path)).json()) == 1
+
+    async def test_after_it_was_deleted_is_not_made_again(self, service: RunningService) -> None:
+        client = service.client("wes")
+        path = f"/threads/{await new_thread(client)}/runs"
+        headers = {"Idempotency-Key": "one"}
+        made = await client.post(path, json=BODY, headers=headers)
+        await client.delete(made.headers["content-location"])
+        answer = await client.post(path, json=BODY, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (404, "run_not_found")
+
     @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 256])
     async def test_under_a_key_that_is_none_is_refused(
         self, service: RunningService, key: str
@@ -73,3 +94,36 @@ class TestARunThatIsAskedForAgain:
         headers = [(b"Idempotency-Key", key.encode())]
         answer = await client.post(path, json=BODY, headers=headers)
         assert answer.status_code == 422
+
+
+class TestAThreadThatIsAskedForAgain:
+    @pytest.mark.parametrize("chosen", [False, True])
+    async def test_is_the_same_thread_also_by_many_at_once(
+        self, service: RunningService, chosen: bool
+    ) -> None:
+        client = service.client(f"xia-{chosen}")
+        headers = {"Idempotency-Key": "one"}
+        body = {"metadata": {"topic": "bees"}, **({"thread_id": str(uuid4())} if chosen else {})}
+        answers = await asyncio.gather(
+            *(client.post("/threads", json=body, headers=headers) for _ in range(6))
+        )
+        assert {each.status_code for each in answers} == {200}
+        assert len({each.json()["thread_id"] for each in answers}) == 1
+        assert (await client.post("/threads/count", json={})).json() == 1
+
+    async def test_with_another_body_is_refused(self, service: RunningService) -> None:
+        client = service.client("yan")
+        headers = {"Idempotency-Key": "one"}
+        await client.post("/threads", json={}, headers=headers)
+        answer = await client.post("/threads", json={"metadata": {"a": 1}}, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_conflict")
+
+    async def test_that_could_not_be_made_may_be_tried_again(self, service: RunningService) -> None:
+        client = service.client("zoe")
+        headers = {"Idempotency-Key": "one"}
+        body = {"thread_id": await new_thread(client)}
+        for _ in range(2):
+            answer = await client.post("/threads", json=body, headers=headers)
+            assert (answer.status_code, answer.json()["code"]) == (409, "thread_exists")
+        await client.delete(f"/threads/{body['thread_id']}")
+        assert (await client.post("/threads", json=body, headers=headers)).status_code == 200
