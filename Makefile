@@ -23,7 +23,7 @@ CLIENT := $(WEB)/dist/.built
 CLIENT_SOURCES := $(shell find $(WEB) \( -name node_modules -o -name dist \) -prune \
 	-o -type f ! -name '*.test.*' ! -name '*.md' -print 2>/dev/null)
 
-.PHONY: help setup run test check check-python check-web check-locks format lock bench clean
+.PHONY: help setup run test check check-python check-web check-locks format lock bench soak clean
 
 help: ## List what can be done
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -68,6 +68,11 @@ lock: $(INSTALLED) ## Resolve the dependencies anew (ARGS="--upgrade" for newer 
 bench: setup ## Measure what Stoa costs over what it is built on
 	$(BIN)/stoa bench overhead $(ARGS)
 	$(BIN)/stoa bench rls
+
+# Ten minutes and a thousand faults, other ones each time; the seed is printed and can be given.
+SEED ?= $(shell date +%s)
+soak: setup ## Let a thousand things go wrong under load (SEED=… repeats a run)
+	$(BIN)/stoa bench chaos --minutes 10 --faults 1000 --seed $(SEED) $(ARGS)
 
 clean: ## Remove what was built and installed; data in .stoa stays
 	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist *.egg-info

@@ -77,10 +77,13 @@ class Stage:
         self._known |= found
         assert not new, "\n".join(map(str, new)) + "\n\n" + self.deployment.all_logs()
 
-    async def assert_nothing_left(self, *processes: StoaProcess) -> None:
-        """Once these have ended in order: no lease, no connection, no process."""
-        for process in processes:
-            assert await process.terminate() == 0, process.output
+    async def assert_nothing_left(self, *workers: StoaProcess) -> None:
+        """Once everything has ended in order: no lease, no connection, no process."""
+        for worker in workers:
+            assert await worker.terminate() == 0, worker.output
+        await asyncio.gather(*(web.terminate() for web in self._webs))
+        self._webs.clear()
+        self.origins.clear()
         proof = Proof(self.owner, self._clients, self.origins, self._people, self._headers)
         assert await proof.ended() == []
         assert not [each for each in psutil.Process().children() if _is_stoa(each)]

@@ -11,6 +11,7 @@
 ``member``        one process, and what can be done to it
 ``cluster``       all of them; what ends is replaced
 ``faults``        what goes wrong, and how often
-``traffic``       the people
+``traffic``       what people do
+``stage``         a cluster, a model, people, and what they were told
 ``run``           puts it together; ``report`` says what came of it
 """

@@ -35,7 +35,7 @@ class Refused(Exception):
 
     def __init__(self, response: httpx.Response) -> None:
         super().__init__(f"{response.status_code} {response.text[:300]}")
-        self.is_conflict = response.status_code == HTTPStatus.CONFLICT
+        self.code = orjson.loads(response.content).get("code")
 
 
 class Person:
@@ -105,8 +105,7 @@ class Person:
         """Read a run's stream to its end, after the last event that was seen."""
         async with asyncio.timeout(PATIENCE):
             while True:
-                after = max(promise.frames, default=0)
-                headers = {**self._headers, "Last-Event-ID": str(after)}
+                headers = {**self._headers, "Last-Event-ID": str(promise.last_seen)}
                 url = f"{await self._origin()}{promise.location}/stream"
                 with suppress(httpx.TransportError, Broken):
                     async with self._http.stream("GET", url, headers=headers) as response:

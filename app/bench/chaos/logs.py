@@ -9,7 +9,7 @@ from app.bench.chaos.promises import Promise, Promises, Violation
 from app.bench.chaos.stream import Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import httpx
 
@@ -22,6 +22,7 @@ async def broken_logs(
     headers: Mapping[str, Mapping[str, str]],
     promises: Promises,
     statuses: Mapping[str, str],
+    rolled_back: Collection[str],
 ) -> list[Violation]:
     """Read every promised run's stream again, whole, from every web process.
 
@@ -31,6 +32,7 @@ async def broken_logs(
         headers: what says who is asking, by the person's name.
         promises: the runs.
         statuses: how each run ended, in LangGraph's words, by its id.
+        rolled_back: the runs of whose states nothing may be left.
     """
     found: list[Violation] = []
     free = asyncio.Semaphore(_AT_ONCE)
@@ -42,6 +44,8 @@ async def broken_logs(
                 for origin in origins
             ]
         found.extend(_differences(promise, again, statuses[promise.run_id]))
+        if promise.run_id not in rolled_back:
+            found.extend(_losses(promise, again[0]))
 
     async with asyncio.TaskGroup() as group:
         for promise in promises.runs.values():
@@ -68,11 +72,17 @@ async def _read(
 
 def _differences(promise: Promise, again: Sequence[Promise], status: str) -> Iterator[Violation]:
     where = f"run {promise.run_id}"
-    if any(each.frames != again[0].frames for each in again):
+    if any((each.frames, each.gaps) != (again[0].frames, again[0].gaps) for each in again):
         yield Violation("web processes tell a stream differently", where)
-    whole = again[0].frames
-    if differing := [n for n, frame in promise.frames.items() if whole.get(n) != frame]:
-        yield Violation("a stream was not what the log says", f"{where}, events {differing}")
     told = promise.told.union(*(each.told for each in again))
     if told - {status}:
         yield Violation("an outcome changed after it was told", f"{where}: {told}, now {status}")
+
+
+def _losses(promise: Promise, whole: Promise) -> Iterator[Violation]:
+    """What is not there any more though nothing was taken back."""
+    where = f"run {promise.run_id}"
+    if gaps := promise.gaps | whole.gaps:
+        yield Violation("a stream has a gap", f"{where}, at {sorted(gaps)}")
+    if differing := [n for n, frame in promise.frames.items() if whole.frames.get(n) != frame]:
+        yield Violation("a stream was not what the log says", f"{where}, events {differing}")

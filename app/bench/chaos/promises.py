@@ -35,6 +35,13 @@ class Promise:
     """The final states, in LangGraph's words, that the owner was told."""
     frames: dict[int, bytes] = field(default_factory=dict)
     """The stored events that were streamed, by their ids."""
+    gaps: set[int] = field(default_factory=set)
+    """Where the stream said that the log has something no more."""
+
+    @property
+    def last_seen(self) -> int:
+        """The last place in the log that was heard of."""
+        return max(max(self.frames, default=0), max(self.gaps, default=0))
 
     @property
     def location(self) -> str:

@@ -53,7 +53,10 @@ class Proof:
             messages = await self.people[person].messages(thread_id)
             found += broken_turns(thread_id, threads[thread_id], messages)
         statuses = {run_id: wire_status(RunState(state)) for run_id, state in states.items()}
-        return found + await broken_logs(self.http, self.origins, self.headers, promises, statuses)
+        rolled_back = {row.run_id for row in stored if row.rolled_back}
+        return found + await broken_logs(
+            self.http, self.origins, self.headers, promises, statuses, rolled_back
+        )
 
     async def ended(self) -> list[Violation]:
         """What is left though every process of the service has ended in order."""

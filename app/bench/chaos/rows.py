@@ -113,13 +113,31 @@ async def open_runs(owner: AsyncEngine) -> int:
         return int((await connection.execute(sa.text(OPEN_RUNS))).scalar_one())
 
 
-async def runs_by_state(owner: AsyncEngine) -> dict[str, int]:
-    """How many runs there are in each state."""
+async def runs_by_outcome(owner: AsyncEngine) -> dict[str, int]:
+    """How many runs there are in each state, and with which error."""
+    query = """
+        SELECT concat_ws(': ', state::text, error_code) AS outcome, count(*) AS number
+        FROM runs GROUP BY state, error_code
+    """
     async with owner.connect() as connection:
-        rows = await _rows(
-            connection, "SELECT state::text, count(*) AS number FROM runs GROUP BY state"
-        )
-    return {row.state: row.number for row in rows}
+        return {row.outcome: row.number for row in await _rows(connection, query)}
+
+
+async def holder_of(owner: AsyncEngine, run_id: str) -> int:
+    """The process id of the worker that holds a run."""
+    query = sa.text("SELECT pid FROM runs JOIN workers USING (worker_id) WHERE run_id = :run")
+    async with owner.connect() as connection:
+        return int((await connection.execute(query, {"run": run_id})).scalar_one())
+
+
+async def released_at(owner: AsyncEngine, run_id: str) -> float:
+    """When a run's first attempt ended, in seconds of Unix time."""
+    query = sa.text(
+        "SELECT extract(epoch FROM ended_at) FROM run_attempts"
+        " WHERE run_id = :run ORDER BY fence LIMIT 1"
+    )
+    async with owner.connect() as connection:
+        return float((await connection.execute(query, {"run": run_id})).scalar_one())
 
 
 async def _rows(connection: AsyncConnection, query: str) -> Sequence[sa.Row[Any]]:

@@ -52,12 +52,15 @@ class Reading:
         return False
 
     def _take_stored(self, number: int, event: str, frame: bytes) -> None:
-        frames = self._promise.frames
+        last = self._promise.last_seen
         if event == "gap":
-            self._breach("a stream has a gap", f"before {number}")
-        elif number != max(frames, default=0) + 1:
-            self._breach("a stream is not contiguous", f"{number} after {max(frames, default=0)}")
-        frames[number] = frame
+            self._promise.gaps.add(number)
+            is_next = number > last
+        else:
+            self._promise.frames[number] = frame
+            is_next = number == last + 1
+        if not is_next:
+            self._breach("a stream is not contiguous", f"{number} after {last}")
 
     def _breach(self, rule: str, where: str) -> None:
         self._promises.breach(rule, f"run {self._promise.run_id}: {where}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from app.bench.chaos.client import Refused
+from app.bench.chaos.conversations import INCOMPLETE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -85,7 +86,7 @@ class Conversation:
         try:
             runs.append(await self.person.say(self._thread_id, self._text(2), strategy="reject"))
         except Refused as refused:
-            if not refused.is_conflict:
+            if refused.code != "thread_busy":
                 raise
         await self._read(runs)
 
@@ -105,13 +106,18 @@ class Conversation:
         try:
             await self.person.read(await self.person.say(self._thread_id, None))
         except Refused as refused:
-            if not refused.is_conflict:
+            if refused.code != "nothing_to_continue" or await self._is_incomplete():
                 raise
 
     async def _ask_again(self) -> None:
         """Read an answer that was read before."""
         run = await self.person.say(self._thread_id, self._text(4))
         await asyncio.gather(self.person.read(run), self.person.join(run))
+
+    async def _is_incomplete(self) -> bool:
+        """Whether the thread ends with an answer that was cut off."""
+        messages = await self.person.messages(self._thread_id)
+        return bool(messages) and INCOMPLETE in messages[-1].get("response_metadata", {})
 
     async def _read(self, runs: Sequence[Promise]) -> None:
         await asyncio.gather(*(self.person.read(run) for run in runs))
