@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.api import sse
 from app.api.cancelling import cancel_when_gone
-from app.api.frames import RunFrames, Wanted, follow_run, present_values
+from app.api.frames import RunFrames, Wanted, follow_run
 from app.api.live import LiveResponse
 from app.runs.referenced import GoneEvent
 from app.runs.wire import to_json
@@ -121,7 +121,7 @@ async def _final_values(
 
 
 async def _final_json(services: Services, principal: Principal, run: Run) -> bytes:
-    """The last values that the run itself reported, else those of the thread."""
+    """The last values that the run itself reported, else those that it left in its thread."""
     values: StoredEvent | None = None
     async with aclosing(follow_run(services, principal, run)) as pages:
         async for page in pages:
@@ -132,7 +132,7 @@ async def _final_json(services: Services, principal: Principal, run: Run) -> byt
     async for event in services.states.fill(principal, run, reported):
         if not isinstance(event, GoneEvent):
             return event.data
-    return await present_values(services, principal, run.thread_id)
+    return to_json(await services.history.run_values(principal, run))
 
 
 def _failure_json(code: str | None, message: str | None) -> bytes:

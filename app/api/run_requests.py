@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.agent.graphs import AGENT
+from app.api.thread_schemas import chosen_checkpoint
 from app.runs import input_rules
 from app.runs.runs import RunRequest
 from tenancy.errors import InvalidInput
@@ -24,7 +25,7 @@ def to_run_request(body: RunCreate, assistant: Assistant, settings: Settings) ->
     Raises:
         InvalidInput: one of them cannot be accepted.
     """
-    checkpoint_id = _checkpoint_id(body)
+    checkpoint_id = chosen_checkpoint(body.checkpoint, body.checkpoint_id)
     _check_input(body, assistant, settings.max_message_bytes)
     context = body.context
     if context is not None:
@@ -49,17 +50,6 @@ def run_metadata(body: RunCreate) -> dict[str, Any]:
     input_rules.check_metadata(in_config, "config.metadata")
     input_rules.check_metadata(body.metadata or {}, "metadata")
     return {**in_config, **(body.metadata or {})}
-
-
-def _checkpoint_id(body: RunCreate) -> str | None:
-    named = body.checkpoint
-    if named is not None and (named.checkpoint_ns or named.checkpoint_map):
-        raise InvalidInput("A run starts from a checkpoint of the thread itself, not a subgraph's.")
-    given = (named.checkpoint_id if named else None, body.checkpoint_id)
-    chosen = {str(each) for each in given if each is not None}
-    if len(chosen) > 1:
-        raise InvalidInput("`checkpoint` and `checkpoint_id` name two different checkpoints.")
-    return next(iter(chosen), None)
 
 
 def _check_input(body: RunCreate, assistant: Assistant, most_bytes: int) -> None:

@@ -13,6 +13,7 @@ from app.api.turns import RequestTurns
 from app.databases import listen_dsn, service_settings
 from app.runs.history import ThreadHistory
 from app.runs.referenced import ReferencedStates
+from app.runs.state_update import StateUpdates
 from app.runs.tail import RunTail
 from app.settings import Settings, SettingsError
 from tenancy.checkpoints.pool import CheckpointPool
@@ -35,6 +36,7 @@ class Services:
     directory: UserDirectory
     graphs: GraphCatalogue
     history: ThreadHistory
+    state_updates: StateUpdates
     states: ReferencedStates
     tail: RunTail
     announcer: Announcer
@@ -75,6 +77,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             directory=UserDirectory(database),
             graphs=graphs,
             history=ThreadHistory(database, pool, graphs),
+            state_updates=StateUpdates(database, pool, graphs),
             states=ReferencedStates(database, pool, graphs),
             tail=tail,
             announcer=announcer,

@@ -18,12 +18,18 @@ from app.api.thread_schemas import (
     HistorySearch,
     StateAtCheckpoint,
     StateQuery,
+    StateUpdate,
+    StateUpdated,
     StateView,
+    chosen_checkpoint,
 )
 from app.api.thread_views import selected
+from app.runs import input_rules
+from app.runs.state_update import StateChange
 
 router = APIRouter(tags=["states"], dependencies=[IN_TURN])
 
+_EXAMPLE_UPDATE = {"values": {"messages": [{"type": "human", "content": "Hello"}]}}
 _EXAMPLE_CHECKPOINT = {"checkpoint_id": "1f0c8a52-0000-6000-8000-000000000000"}
 
 
@@ -42,6 +48,40 @@ async def get_state(
     """Return a thread's newest state."""
     state = await services.history.state(principal, thread_id, subgraphs=query.subgraphs)
     return json_answer(selected(state, query.select))
+
+
+@router.post(
+    "/threads/{thread_id}/state",
+    operation_id="update_thread_state",
+    response_model=StateUpdated,
+    responses=problems(404, 409, 413, 415),
+    openapi_extra=body_of(StateUpdate, _EXAMPLE_UPDATE),
+)
+async def update_state(
+    thread_id: UUID,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    body: Annotated[StateUpdate, Depends(json_body(StateUpdate, holds_input=True))],
+) -> Response:
+    """Change a thread's state by hand, as if one of its graph's nodes had; no node is executed.
+
+    What may be sent is what a run's input may hold, and `{type: remove, id}` for a message that is
+    to go. While a run holds the thread, it is refused.
+    """
+    if body.values is not None:
+        most_bytes = services.settings.max_message_bytes
+        input_rules.check_messages(body.values, most_bytes=most_bytes, may_remove=True)
+    change = StateChange(
+        body.values, body.as_node, chosen_checkpoint(body.checkpoint, body.checkpoint_id)
+    )
+    checkpoint_id = await services.state_updates.apply(principal, thread_id, change)
+    made = {
+        "thread_id": str(thread_id),
+        "checkpoint_ns": "",
+        "checkpoint_id": checkpoint_id,
+        "checkpoint_map": {},
+    }
+    return json_answer({"checkpoint": made})
 
 
 @router.get(

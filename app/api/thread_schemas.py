@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, Field
 
 from app.api.schemas import Metadata, QueryModel, StrictModel, Unavailable, Uuid
+from tenancy.errors import InvalidInput
 from tenancy.run_states import RunState
 
 ThreadField = Literal[
@@ -80,9 +81,29 @@ class CheckpointRef(StrictModel):
     checkpoint_map: dict[str, Any] | None = None
 
     @property
+    def is_of_subgraph(self) -> bool:
+        """Whether it names a state inside another one."""
+        return bool(self.checkpoint_ns or self.checkpoint_map)
+
+    @property
     def id_text(self) -> str | None:
         """The checkpoint's id as the saver knows it."""
         return str(self.checkpoint_id) if self.checkpoint_id else None
+
+
+def chosen_checkpoint(named: CheckpointRef | None, checkpoint_id: UUID | None) -> str | None:
+    """The one checkpoint of the thread itself that a body names in one of two ways, or in both.
+
+    Raises:
+        InvalidInput: it names two, or a subgraph's.
+    """
+    if named is not None and named.is_of_subgraph:
+        raise InvalidInput("Name a checkpoint of the thread itself, not a subgraph's.")
+    given = (named.checkpoint_id if named else None, checkpoint_id)
+    chosen = {str(each) for each in given if each is not None}
+    if len(chosen) > 1:
+        raise InvalidInput("`checkpoint` and `checkpoint_id` name two different checkpoints.")
+    return next(iter(chosen), None)
 
 
 StateField = Annotated[
@@ -107,6 +128,26 @@ class StateAtCheckpoint(StrictModel):
     checkpoint: CheckpointRef
     subgraphs: bool | None = None
     select: Annotated[list[StateField], Field(max_length=20)] | None = None
+
+
+class StateUpdate(StrictModel):
+    """What to change about a thread's state."""
+
+    values: dict[str, Any] | None = Field(
+        None, description="What the node would have returned; null changes no value."
+    )
+    as_node: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None,
+        description="Whose change it is, and so what comes next. Absent: whose turn was last.",
+    )
+    checkpoint: CheckpointRef | None = None
+    checkpoint_id: Uuid | None = None
+
+
+class StateUpdated(BaseModel):
+    """Where the new state is."""
+
+    checkpoint: dict[str, Any]
 
 
 def _checkpoint_id(value: object) -> object:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from app.agent.graphs import AGENT
-from app.runs.threads import get_thread
+from app.runs.thread_graphs import graph_of
 from tenancy.checkpoints.saver import TenantReader
 from tenancy.errors import AssistantNotFound, CheckpointNotFound
 from tenancy.tables import runs
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from langgraph.types import PregelTask, StateSnapshot
 
     from app.agent.graphs import GraphCatalogue
+    from app.runs.runs import Run
     from tenancy.checkpoints.pool import CheckpointPool
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import Owner
 
 READ_AT_ONCE = 5
+UNKNOWN_FAILURE = "graph_failed"
+"""What a task failed with whose run is still open, or gone. Its own words may quote people."""
 _SHOWN = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
 
 
@@ -61,7 +64,7 @@ class ThreadHistory:
         snapshot = await graph.aget_state(config, subgraphs=subgraphs)
         if checkpoint_id is not None and snapshot.created_at is None:
             raise CheckpointNotFound
-        return _snapshot_json(snapshot)
+        return await self._json(owner, snapshot)
 
     async def history(
         self,
@@ -95,24 +98,40 @@ class ThreadHistory:
                 )
             ]
             for snapshot in page:
-                yield _snapshot_json(snapshot)
+                yield await self._json(owner, snapshot)
             if len(page) < READ_AT_ONCE or checkpoint_id is not None:
                 return
             limit -= len(page)
             before = page[-1].config["configurable"]["checkpoint_id"]
 
+    async def run_values(self, owner: Owner, run: Run) -> Any:  # noqa: ANN401 - a graph's own
+        """The values that a run left in its thread when it ended; None if it left none.
+
+        Raises:
+            ThreadNotFound: the user has no such thread.
+        """
+        own = {"run_id": str(run.run_id)}
+        async for state in self.history(owner, run.thread_id, limit=1, metadata=own):
+            return state["values"]
+        return None
+
+    async def _json(self, owner: Owner, snapshot: StateSnapshot) -> dict[str, Any]:
+        if not any(task.error for task in snapshot.tasks):
+            return _snapshot_json(snapshot, None)
+        async with self._database.reading(owner) as tx:
+            code = await tx.scalar(
+                sa.select(runs.c.error_code).where(
+                    sa.cast(runs.c.run_id, sa.Text) == (snapshot.metadata or {}).get("run_id")
+                )
+            )
+        return _snapshot_json(snapshot, code or UNKNOWN_FAILURE)
+
     async def _graph(self, owner: Owner, thread_id: UUID) -> Pregel[Any, Any, Any, Any]:
         """The graph of the thread's last run, bound to a saver that reads this owner's rows."""
         async with self._database.reading(owner) as tx:
-            await get_thread(tx, thread_id)
-            graph_id = await tx.scalar(
-                sa.select(runs.c.graph_id)
-                .where(runs.c.thread_id == thread_id)
-                .order_by(runs.c.created_at.desc(), runs.c.run_id)
-                .limit(1)
-            )
+            graph_id = await graph_of(tx, thread_id)
         try:
-            graph = self._graphs.get(graph_id or AGENT)
+            graph = self._graphs.get(graph_id)
         except AssistantNotFound:  # the operator took the graph away; its values stay readable
             graph = self._graphs.get(AGENT)
         return graph.copy(update={"checkpointer": TenantReader(self._pool, self._database, owner)})
@@ -132,11 +151,11 @@ def _checkpoint_json(config: RunnableConfig | None) -> dict[str, Any] | None:
     return {name: configurable.get(name) for name in _SHOWN}
 
 
-def _snapshot_json(snapshot: StateSnapshot) -> dict[str, Any]:
+def _snapshot_json(snapshot: StateSnapshot, failure: str | None) -> dict[str, Any]:
     return {
         "values": snapshot.values,
         "next": list(snapshot.next),
-        "tasks": [_task_json(task) for task in snapshot.tasks],
+        "tasks": [_task_json(task, failure) for task in snapshot.tasks],
         "metadata": snapshot.metadata or {},
         "created_at": snapshot.created_at,
         "checkpoint": _checkpoint_json(snapshot.config),
@@ -145,16 +164,18 @@ def _snapshot_json(snapshot: StateSnapshot) -> dict[str, Any]:
     }
 
 
-def _task_json(task: PregelTask) -> dict[str, Any]:
+def _task_json(task: PregelTask, failure: str | None) -> dict[str, Any]:
     nested = task.state
     return {
         "id": task.id,
         "name": task.name,
         "path": list(task.path),
-        "error": str(task.error) if task.error else None,
+        "error": failure if task.error else None,
         "interrupts": [_interrupt_json(interrupt) for interrupt in task.interrupts],
         "checkpoint": _checkpoint_json(nested) if isinstance(nested, dict) else None,
-        "state": _snapshot_json(nested) if nested and not isinstance(nested, dict) else None,
+        "state": _snapshot_json(nested, failure)
+        if nested and not isinstance(nested, dict)
+        else None,
         "result": task.result,
     }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
+
+from langchain_core.messages import RemoveMessage
 
 from app.runs.threads import TITLE_LENGTH
 from tenancy.errors import InvalidInput
@@ -81,8 +83,10 @@ def _children(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def check_messages(given: Mapping[str, Any], *, most_bytes: int) -> None:
+def check_messages(given: Mapping[str, Any], *, most_bytes: int, may_remove: bool = False) -> None:
     """Let only a person's own words through: nobody speaks for the model or its tools.
+
+    With ``may_remove`` messages may also be taken away, whoever's they are.
 
     Raises:
         InvalidInput: a message is forged, malformed or empty.
@@ -96,10 +100,13 @@ def check_messages(given: Mapping[str, Any], *, most_bytes: int) -> None:
     if len(messages) > MOST_MESSAGES:
         raise InvalidInput(f"At most {MOST_MESSAGES} messages at once.")
     for message in messages:
-        _check_message(message, most_bytes)
+        if may_remove and _is_removal(message):
+            _check_removal(message)
+        else:
+            _check_message(message, most_bytes)
 
 
-def check_agent_input(given: Mapping[str, Any]) -> None:
+def check_agent_input(given: Mapping[str, Any], where: str = "input") -> None:
     """The built-in agent takes messages, at least one, and nothing else.
 
     Raises:
@@ -108,7 +115,17 @@ def check_agent_input(given: Mapping[str, Any]) -> None:
     if not given.get("messages"):
         raise InvalidInput("Send at least one message.")
     if set(given) != {"messages"}:
-        raise InvalidInput("`input` takes `messages` only.")
+        raise InvalidInput(f"`{where}` takes `messages` only.")
+
+
+def with_removals(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values with LangChain's own objects for the messages that are to be removed."""
+    messages = given.get("messages")
+    if messages is None:
+        return dict(given)
+    listed = messages if isinstance(messages, list) else [messages]
+    made = [RemoveMessage(id=each["id"]) if _is_removal(each) else each for each in listed]
+    return {**given, "messages": made}
 
 
 def title_of(given: Mapping[str, Any] | None) -> str | None:
@@ -121,6 +138,18 @@ def title_of(given: Mapping[str, Any] | None) -> str | None:
     line = next((line for line in text.splitlines() if line.strip()), "")
     words = " ".join(line.split())
     return (words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1]}…") or None
+
+
+def _is_removal(message: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(message, Mapping) and message.get("type") == "remove"
+
+
+def _check_removal(message: Mapping[str, Any]) -> None:
+    if not {"type", "id", "content"}.issuperset(message) or message.get("content"):
+        raise InvalidInput("A removal is `{type: remove, id}`.")
+    named = message.get("id")
+    if not isinstance(named, str) or not 0 < len(named) <= LONGEST_ID:
+        raise InvalidInput(f"A removal's `id` is text of at most {LONGEST_ID} characters.")
 
 
 def _check_message(message: object, most_bytes: int) -> None:
