@@ -210,6 +210,26 @@ class TestContinue:
         assert await states(ada) == ["cancelled", "success"]
         assert ada.complaints == []
 
+    async def test_that_does_not_arrive_says_so_and_can_be_repeated(
+        self, stack: Stack, meet: Meet
+    ) -> None:
+        ada = await meet("Ada in another tunnel")
+        await ask(ada, stack)
+        await ada.stop_button.click()
+        await expect(ada.mark).to_have_text("Stopped")
+
+        async def refuse(route: Route) -> None:
+            await route.abort()
+
+        await ada.page.route("**/runs/stream", refuse)
+        await ada.continue_button.click()
+        await expect(ada.failure).to_contain_text("The service cannot be reached")
+        await ada.page.unroute_all(behavior="wait")
+        stack.model.enqueue(Script(text="four five six"))
+        await ada.failure.get_by_role("button", name="Continue").click()
+        await ada.finished("four five six")
+        await expect(ada.failure).to_have_count(0)
+
     async def test_goes_on_after_the_last_allowed_step(self, stack: Stack, meet: Meet) -> None:
         ada = await meet("Ada with many steps")
         thread = await ada.post("/threads", {})

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import RunnableConfig
 from langchain_ollama import ChatOllama
+from langgraph.config import get_config
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.runtime import Runtime
 
 from app.stopping import stop_of
 
 
-async def save(state: MessagesState, config: RunnableConfig, *, runtime: Runtime[None]) -> None:
+async def save(state: MessagesState, *, runtime: Runtime[None]) -> dict[str, list[AIMessage]]:
     """Take as long as the model server at the run's address does."""
     stop = stop_of(runtime)
     assert stop is not None
-    chat = ChatOllama(model="smollm2", base_url=config["configurable"]["model_url"])
+    chat = ChatOllama(model="smollm2", base_url=get_config()["configurable"]["model_url"])
     with stop.uninterrupted("save"):
         await chat.ainvoke(state["messages"])
+    return {"messages": []}
 
 
 def tell(state: MessagesState) -> dict[str, list[AIMessage]]:

@@ -15,5 +15,5 @@ const STANDINGS: Record<NonNullable<ThreadSummary["run_state"]>, Standing | null
 
 /** How a thread stands; null where there is nothing to say. */
 export function threadStanding({ run_state: state }: Pick<ThreadSummary, "run_state">) {
-  return state == null ? null : STANDINGS[state];
+  return state === null ? null : STANDINGS[state];
 }

@@ -15,7 +15,7 @@ const IDLE_POLL_MS = 30_000;
 
 const SDK_FIELDS = ["thread_id", "created_at", "updated_at", "metadata", "status"] as const;
 /** Stoa's own, which are not among the SDK's names. */
-const OWN_FIELDS = ["title"] as const;
+const OWN_FIELDS = ["title", "run_state"] as const;
 
 export const THREADS_KEY = ["threads"] as const;
 
