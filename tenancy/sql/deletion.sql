@@ -106,6 +106,10 @@ BEGIN
   IF NOT FOUND THEN
     RETURN true;
   END IF;
+  PERFORM 1 FROM public.runs r
+  WHERE r.user_id = p_user AND r.thread_id = p_thread
+  ORDER BY r.run_id
+  FOR UPDATE;
   DELETE FROM public.run_events d USING (
     SELECT e.run_id, e.seq FROM public.runs r JOIN public.run_events e USING (user_id, run_id)
     WHERE r.user_id = p_user AND r.thread_id = p_thread LIMIT room
