@@ -83,7 +83,7 @@ def streams(
     seconds: Annotated[float, typer.Option(help="How long each answer takes.", min=5)] = 20,
     words_per_second: Annotated[
         float, typer.Option(help="How fast the model speaks, to each.", min=0.1)
-    ] = 4,
+    ] = 2,
     idle: Annotated[int, typer.Option(help="Streams in which nothing happens.", min=0)] = 500,
 ) -> None:
     """Measure an event's way from the model to the client, and what an idle stream costs."""

@@ -64,3 +64,32 @@ async def test_a_flush_that_failed_is_stored_with_the_outcome_and_once(
     assert page is not None
     assert page.state == RunState.SUCCESS
     assert [(event.seq, event.data) for event in page.events] == [(1, b"1"), (2, b"2"), (3, b"3")]
+
+
+@pytest.mark.parametrize("most_pending", [1, 1000])
+async def test_what_a_graph_emitted_stays_as_it_was_whether_or_not_the_graph_waits(
+    most_pending: int,
+    tenants: TenantDatabase,
+    announcer: Announcer,
+    run: ClaimedRun,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writer, "MOST_PENDING", most_pending)
+    failures: list[BaseException] = []
+    events = EventWriter(tenants, announcer, run, 1, ["custom", "updates"], failures.append)
+    payload: dict[str, list[int]] = {"steps": []}
+    for step in range(4):
+        for mode in ("custom", "updates"):
+            payload["steps"] = [step]
+            emitting = asyncio.create_task(events.emit_part(((), mode, payload)))
+            await asyncio.sleep(0)  # it has begun, and waits where too much is pending
+            payload["steps"].append(-1)
+            await emitting
+    await events.settle(SUCCEEDED)
+
+    assert not failures
+    page = await read_log(tenants, run, run.run_id, 0)
+    assert page is not None
+    assert [event.data for event in page.events] == [
+        b'{"steps":[%d]}' % step for step in range(4) for _ in range(2)
+    ]
