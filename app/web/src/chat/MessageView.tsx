@@ -1,5 +1,5 @@
 import type { Message } from "@langchain/langgraph-sdk";
-import { IconClock, IconPlayerStop, IconScissors } from "@tabler/icons-react";
+import { IconClock, IconPlayerStopFilled, IconScissors } from "@tabler/icons-react";
 import { memo } from "react";
 import { useTranslation } from "react-i18next";
 
@@ -22,7 +22,7 @@ function Mark({ message, isQueued }: { message: Message; isQueued: boolean }) {
   const { t } = useTranslation();
   const mark = incompleteMark(message);
   if (mark === undefined && !isQueued) return null;
-  const Icon = mark === undefined ? IconClock : mark === "stopped" ? IconPlayerStop : IconScissors;
+  const Icon = mark === undefined ? IconClock : mark === "stopped" ? IconPlayerStopFilled : IconScissors;
   return (
     <span className={classes.mark}>
       <Icon size={14} aria-hidden />

@@ -28,9 +28,10 @@ describe("the way on after an answer was cut off", () => {
     expect(wayOn(never)).toBe("retry");
   });
 
-  it("is none where the stop came when all had been done", () => {
-    const stored = [question, part];
-    expect(wayOn({ code: undefined, stored, next: [], ...shown })).toBeNull();
+  it("is none where the stop, or the wish to go on, came when all had been done", () => {
+    for (const code of [undefined, "nothing_to_continue"]) {
+      expect(wayOn({ code, stored: [question, part], next: [], ...shown })).toBeNull();
+    }
   });
 
   it("is to try again where nothing is left to be run", () => {

@@ -17,7 +17,7 @@ interface Ended {
 
 /**
  * Whether to go on from where it was cut off, or to answer the question anew; null where nothing is
- * missing, because the stop came when all had been done.
+ * missing, because the stop, or the wish to go on, came when all had been done.
  *
  * What has come of the answer, be it half a text or the result of a tool, is not thrown away: it is
  * gone on from, provided that something is left to be run. Where nothing had come, both would do the
@@ -25,6 +25,7 @@ interface Ended {
  * whether or not it has said anything.
  */
 export function wayOn({ code, stored, next, isUnanswered }: Ended): WayOn | null {
+  if (code === "nothing_to_continue") return null;
   if (next.length === 0) return code === undefined && !isUnanswered ? null : "retry";
   const last = stored.at(-1);
   const hasBegun = last !== undefined && last.type !== "human";

@@ -41,7 +41,8 @@ export interface Ending {
   /** Why it failed; none where it was stopped on request. */
   problem?: Problem;
   isUnsent: boolean;
-  wayOn: WayOn;
+  /** None where nothing is missing. */
+  wayOn: WayOn | null;
 }
 
 /** One thread's conversation: what was said, what is being said, and how to go on. */
@@ -105,9 +106,8 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
       next: head.data?.[0]?.next ?? [],
       isUnanswered: messages.at(-1)?.type === "human",
     });
-    return way === null
-      ? undefined
-      : { ...(problem && { problem }), isUnsent: false, wayOn: way };
+    if (way === null && !problem) return undefined;
+    return { ...(problem && { problem }), isUnsent: false, wayOn: way };
   }
 
   return {

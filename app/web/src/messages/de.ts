@@ -104,6 +104,7 @@ export const de: Catalogue = {
       run_timeout: "Die Antwort dauerte länger, als sie darf, und wurde beendet.",
       recursion_limit:
         "Die Antwort hat so viele Schritte gebraucht, wie sie am Stück darf. Mit „Fortsetzen“ geht sie dort weiter, wo sie ist.",
+      nothing_to_continue: "Es war nichts mehr fortzusetzen. Alles, was es von dieser Antwort gibt, steht oben.",
       graph_missing: "Den Assistenten, der in diesem Chat antwortet, gibt es nicht mehr.",
       graph_failed: "Der Assistent ist während der Antwort gescheitert.",
       thread_busy: "In diesem Chat entsteht gerade eine andere Antwort. Bitte versuchen Sie es gleich noch einmal.",

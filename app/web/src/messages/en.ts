@@ -101,6 +101,7 @@ export const en = {
       run_timeout: "The answer took longer than it may and was ended.",
       recursion_limit:
         "The answer took as many steps as it may take in one go. Continue lets it go on from where it is.",
+      nothing_to_continue: "There was nothing left to go on with. All there is of this answer is above.",
       graph_missing: "The assistant that answers in this chat is no longer available.",
       graph_failed: "The assistant failed while it was answering.",
       thread_busy: "This chat is busy with another answer. Please try again in a moment.",

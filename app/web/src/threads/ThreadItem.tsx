@@ -3,7 +3,7 @@ import {
   IconAlertTriangle,
   IconClock,
   IconHandStop,
-  IconPlayerStop,
+  IconPlayerStopFilled,
   IconTrash,
 } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
@@ -25,7 +25,7 @@ const ICONS = {
   queued: <IconClock size={14} aria-hidden />,
   answering: <Loader size={12} aria-hidden />,
   waiting: <IconHandStop size={14} aria-hidden />,
-  stopped: <IconPlayerStop size={14} aria-hidden />,
+  stopped: <IconPlayerStopFilled size={14} aria-hidden />,
   failed: <IconAlertTriangle size={14} aria-hidden />,
 };
 
