@@ -75,6 +75,7 @@ async def update_state(
         body.values, body.as_node, chosen_checkpoint(body.checkpoint, body.checkpoint_id)
     )
     checkpoint_id = await services.state_updates.apply(principal, thread_id, change)
+    services.announcer.run_queued()  # whoever looked meanwhile passed over what waits here
     made = {
         "thread_id": str(thread_id),
         "checkpoint_ns": "",

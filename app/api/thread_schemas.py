@@ -174,7 +174,9 @@ class ThreadView(BaseModel):
     metadata: dict[str, Any] | None = None
     status: Status | None = None
     run_state: RunState | None = Field(
-        None, description="How its newest open run stands, else its last one; null without any."
+        None,
+        description="How its newest open run stands, one under way before queued ones; else its"
+        " last run; null without any.",
     )
     values: dict[str, Any] | None = Field(None, description="The newest state; null before any.")
     interrupts: dict[str, Any] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import sqlalchemy as sa
 
@@ -14,7 +15,6 @@ from tenancy.tables import runs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
-    from uuid import UUID
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.pregel import Pregel
@@ -105,31 +105,37 @@ class ThreadHistory:
             before = page[-1].config["configurable"]["checkpoint_id"]
 
     async def run_values(self, owner: Owner, run: Run) -> Any:  # noqa: ANN401 - a graph's own
-        """The values that a run left in its thread when it ended; None if it left none.
-
-        Raises:
-            ThreadNotFound: the user has no such thread.
-        """
-        own = {"run_id": str(run.run_id)}
-        async for state in self.history(owner, run.thread_id, limit=1, metadata=own):
-            return state["values"]
-        return None
+        """The values that a run left in its thread when it ended; empty ones if it left none."""
+        snapshots = self._bound(owner, run.graph_id).aget_state_history(
+            _config(run.thread_id, None, ""), filter={"run_id": str(run.run_id)}, limit=1
+        )
+        found = [snapshot.values async for snapshot in snapshots]
+        # Not null: LangGraph's JavaScript client looks for an error in what it gets.
+        return found[0] if found else {}
 
     async def _json(self, owner: Owner, snapshot: StateSnapshot) -> dict[str, Any]:
         if not any(task.error for task in snapshot.tasks):
             return _snapshot_json(snapshot, None)
+        return _snapshot_json(snapshot, await self._failure(owner, snapshot))
+
+    async def _failure(self, owner: Owner, snapshot: StateSnapshot) -> str:
+        """The code that the run of a state failed with."""
+        run_id = (snapshot.metadata or {}).get("run_id")
+        if run_id is None:
+            return UNKNOWN_FAILURE
         async with self._database.reading(owner) as tx:
             code = await tx.scalar(
-                sa.select(runs.c.error_code).where(
-                    sa.cast(runs.c.run_id, sa.Text) == (snapshot.metadata or {}).get("run_id")
-                )
+                sa.select(runs.c.error_code).where(runs.c.run_id == UUID(str(run_id)))
             )
-        return _snapshot_json(snapshot, code or UNKNOWN_FAILURE)
+        return str(code or UNKNOWN_FAILURE)
 
     async def _graph(self, owner: Owner, thread_id: UUID) -> Pregel[Any, Any, Any, Any]:
         """The graph of the thread's last run, bound to a saver that reads this owner's rows."""
         async with self._database.reading(owner) as tx:
             graph_id = await graph_of(tx, thread_id)
+        return self._bound(owner, graph_id)
+
+    def _bound(self, owner: Owner, graph_id: str) -> Pregel[Any, Any, Any, Any]:
         try:
             graph = self._graphs.get(graph_id)
         except AssistantNotFound:  # the operator took the graph away; its values stay readable

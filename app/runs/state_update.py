@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from langgraph.errors import InvalidUpdateError
-from langgraph.graph import END
+from langgraph.graph import END, START
+from langgraph.graph.state import CompiledStateGraph
 
 from app.agent.graphs import AGENT
 from app.runs.input_rules import check_agent_input, with_removals
@@ -73,6 +74,7 @@ class StateUpdates:
             check_agent_input(change.values, "values")
         if change.as_node is not None and change.as_node not in (*graph.nodes, END):
             raise InvalidInput("`as_node` is not a node of this thread's graph.")
+        _check_keys(graph, change)
         head = await saver.aget_tuple(_config(thread_id))
         head_id = None if head is None else str(head.config["configurable"]["checkpoint_id"])
         base = _config(thread_id, change.checkpoint_id or head_id)
@@ -81,6 +83,21 @@ class StateUpdates:
         changed = await _changed(graph, base, change)
         await saver.write(head_id)
         return str(changed["configurable"]["checkpoint_id"])
+
+
+def _check_keys(graph: Pregel[Any, Any, Any, Any], change: StateChange) -> None:
+    """Refuse keys that the graph would drop without a word.
+
+    Raises:
+        InvalidInput: there is one.
+    """
+    if not isinstance(graph, CompiledStateGraph):
+        return
+    builder = graph.builder
+    is_input = change.as_node == START
+    taken = set(builder.schemas[builder.input_schema] if is_input else builder.channels)
+    if "__root__" not in taken and not taken.issuperset(change.values or ()):
+        raise InvalidInput("`values` has a key that the thread's graph does not take.")
 
 
 async def _changed(

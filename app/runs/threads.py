@@ -39,7 +39,7 @@ class Thread:
     metadata: Mapping[str, Any]
     status: ThreadStatus
     run_state: RunState | None
-    """How its newest open run stands, else its last one; None without any."""
+    """How its newest open run stands, a queued one last; else its last run. None without any."""
     created_at: datetime
     updated_at: datetime
 
@@ -55,21 +55,21 @@ class ThreadFilter:
 
 _MINE = (runs.c.user_id == threads.c.user_id) & (runs.c.thread_id == threads.c.thread_id)
 _IS_OPEN = runs.c.state.in_(tuple(state.value for state in OPEN))
+_NEWEST_FIRST = (runs.c.created_at.desc(), runs.c.run_id)
+_STATES = sa.select(sa.cast(runs.c.state, sa.Text)).where(_MINE).limit(1)
 
 
-def _last(*which: sa.ColumnElement[bool]) -> sa.ScalarSelect[str]:
+def _last() -> sa.ScalarSelect[str]:
     """The state of a thread's newest run."""
-    return (
-        sa.select(sa.cast(runs.c.state, sa.Text))
-        .where(_MINE, *which)
-        .order_by(runs.c.created_at.desc(), runs.c.run_id)
-        .limit(1)
-        .scalar_subquery()
-    )
+    return _STATES.order_by(*_NEWEST_FIRST).scalar_subquery()
 
 
 def _run_state() -> sa.ColumnElement[str]:
-    return sa.func.coalesce(_last(_IS_OPEN), _last())
+    """What is under way says more about a thread than what is queued behind it."""
+    queued_last = (runs.c.state == RunState.PENDING.value, *_NEWEST_FIRST)
+    return sa.func.coalesce(
+        _STATES.where(_IS_OPEN).order_by(*queued_last).scalar_subquery(), _last()
+    )
 
 
 def _status() -> sa.ColumnElement[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import httpx
 import pytest
 
@@ -164,6 +165,26 @@ class TestAChange:
         answer = await client.post(f"{path}/runs/wait", json=run)
         assert answer.json()["report"] == "report from of wasps"
 
+    async def test_goes_on_from_a_count_and_lets_a_new_input_count_once(
+        self, foreign: RunningService
+    ) -> None:
+        client = foreign.client("hal")
+        thread_id = await new_thread(client)
+        counted: dict[str, Any] = {"assistant": "counting", "graph_input": {"until": 3}}
+        await read_run(client, await start_run(client, thread_id, **counted))
+        path = f"/threads/{thread_id}"
+        body: dict[str, Any] = {"values": {"n": 7, "until": 9}, "as_node": "step"}
+        assert (await client.post(f"{path}/state", json=body)).status_code == 200
+        assert (await state_of(client, path))["next"] == ["step"]
+        run: dict[str, Any] = {"assistant_id": "counting", "input": None}
+        answer = await client.post(f"{path}/runs/wait", json=run)
+        assert answer.json() == {"n": 9, "until": 9}
+        assert (await client.post(f"{path}/runs", json=run)).status_code == 422
+        assert (await client.post(f"{path}/state", json={"values": {"n": 0}})).status_code == 200
+        run["input"] = {"until": 2}
+        answer = await client.post(f"{path}/runs/wait", json=run)
+        assert answer.json() == {"n": 2, "until": 2}
+
 
 class TestAChangeThatIsRefused:
     @pytest.mark.parametrize(
@@ -196,6 +217,54 @@ class TestAChangeThatIsRefused:
         before = await state_of(client, path)
         answer = await client.post(f"{path}/state", json=body)
         assert answer.status_code == 422, answer.text
+        assert await state_of(client, path) == before
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"values": {"n": 1, "nope": 1}},
+            {"values": {"nope": 1}, "as_node": "__start__"},
+            {"values": {"n": "no number"}, "as_node": "step"},
+        ],
+    )
+    async def test_by_an_operators_graph_too(
+        self, foreign: RunningService, body: dict[str, Any]
+    ) -> None:
+        client = foreign.client("ivy")
+        thread_id = await new_thread(client)
+        counted: dict[str, Any] = {"assistant": "counting", "graph_input": {"until": 3}}
+        await read_run(client, await start_run(client, thread_id, **counted))
+        path = f"/threads/{thread_id}"
+        before = await state_of(client, path)
+        assert (await client.post(f"{path}/state", json=body)).status_code == 422
+        assert await state_of(client, path) == before
+
+    async def test_while_our_clock_is_behind_the_one_that_made_the_state(
+        self, foreign: RunningService
+    ) -> None:
+        """Checkpoints are ordered by their time: the change would be older than what it changes."""
+        client = foreign.client("jim")
+        thread_id = await new_thread(client)
+        counted: dict[str, Any] = {"assistant": "counting", "graph_input": {"until": 3}}
+        await read_run(client, await start_run(client, thread_id, **counted))
+        later = "1fffffff-ffff-6000-8000-000000000000"
+        connection = await asyncpg.connect(foreign.postgres.dsn("owner", foreign.database))
+        try:
+            await connection.execute(
+                "UPDATE checkpoints SET checkpoint_id = $2,"
+                " checkpoint = jsonb_set(checkpoint, '{id}', to_jsonb($2::text))"
+                " WHERE thread_id = $1 AND checkpoint_id ="
+                " (SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = $1)",
+                thread_id,
+                later,
+            )
+        finally:
+            await connection.close()
+        path = f"/threads/{thread_id}"
+        before = await state_of(client, path)
+        assert before["checkpoint"]["checkpoint_id"] == later
+        answer = await client.post(f"{path}/state", json={"values": {"n": 1}})
+        assert (answer.status_code, answer.json()["code"]) == (409, "thread_busy")
         assert await state_of(client, path) == before
 
     async def test_since_there_is_no_such_checkpoint(self, service: RunningService) -> None:
@@ -260,6 +329,15 @@ class TestAnOldRun:
         values = (await client.get(f"{new}/join")).json()
         assert said({"values": values}) == ["one", "You said: one", "two", "You said: two"]
 
+    async def test_is_read_through_its_own_graph(self, foreign: RunningService) -> None:
+        client = foreign.client("ned")
+        thread_id = await new_thread(client)
+        counting: dict[str, Any] = {"assistant": "counting", "graph_input": {"until": 3}}
+        old = await start_run(client, thread_id, modes=("custom",), **counting)
+        await read_run(client, old)
+        await read_run(client, await start_run(client, thread_id, "two"))
+        assert (await client.get(f"{old}/join")).json() == {"n": 3, "until": 3}
+
     async def test_that_left_none_is_joined_with_none(self, service: RunningService) -> None:
         client = service.client("ole")
         thread_id = await new_thread(client)
@@ -267,12 +345,12 @@ class TestAnOldRun:
         first = await start_run(client, thread_id)
         queued = await start_run(client, thread_id, "never")
         assert (await client.post(f"{queued}/cancel")).status_code == 200
-        assert (await client.get(f"{queued}/join")).json() is None
+        assert (await client.get(f"{queued}/join")).json() == {}
         await client.post(f"{first}/cancel", params={"wait": 1})
 
 
 class TestAThread:
-    async def test_says_how_its_newest_open_run_stands_else_its_last(
+    async def test_says_how_its_open_run_stands_a_queued_one_last_else_its_last_run(
         self, service: RunningService
     ) -> None:
         client = service.client("pat")
@@ -294,4 +372,4 @@ class TestAThread:
         body = {"select": ["run_state"]}
         (found,) = (await client.post("/threads/search", json=body)).json()
         stands.append(found["run_state"])
-        assert stands == [None, "running", "pending", "running", "cancelled"]
+        assert stands == [None, "running", "running", "running", "cancelled"]
