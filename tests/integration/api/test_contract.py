@@ -20,6 +20,7 @@ class TestTheDocument:
             "run",
             f"{service.url}/openapi.json",
             f"--max-examples={EXAMPLES}",
+            "--exclude-operation-id=join_thread_stream",  # its answer has no end
             "--checks=not_a_server_error,status_code_conformance,content_type_conformance,"
             "response_schema_conformance",
             f"--header=Authorization: Bearer {service.issuer.assertion('schemathesis')}",
