@@ -23,6 +23,7 @@ from app.api.run_views import run_json
 from app.runs import deletion, runs
 from app.runs.log_position import last_seq
 from app.runs.states import states_of
+from tenancy.errors import InvalidInput
 
 router = APIRouter(tags=["runs"], dependencies=[IN_TURN])
 
@@ -61,6 +62,8 @@ async def create_run(
     body: RunBody,
 ) -> Response:
     """Accept a run: it is stored, and a worker will execute it."""
+    if body.ends_with_client:
+        raise InvalidInput("`on_disconnect: cancel` is for a run whose client streams or waits.")
     run = await accept_run(services, principal, thread_id, body, idempotency.with_body())
     return json_answer(run_json(run), headers={"Content-Location": run_location(run)})
 

@@ -42,6 +42,21 @@ const background = await client.runs.create(thread.thread_id, "agent", { input }
 const final = await client.runs.join(thread.thread_id, background.run_id);
 const missing = await client.threads.get(crypto.randomUUID()).catch((error) => error.status);
 
+const runs = await client.runs.list(thread.thread_id);
+const state = await client.threads.getState(thread.thread_id);
+const history = await client.threads.getHistory(thread.thread_id, { limit: 2 });
+const changed = await client.threads.updateState(thread.thread_id, {
+  values: { messages: [{ role: "user", content: "by hand" }] },
+  asNode: "model",
+});
+const afterChange = await client.threads.getState(thread.thread_id);
+// The runs of this thread have ended: cancelling them changes nothing.
+await client.runs.cancel(thread.thread_id, run.run_id);
+await client.runs.cancel(thread.thread_id, run.run_id, true, "rollback");
+await client.runs.cancelMany({ threadId: thread.thread_id, runIds: [run.run_id] });
+await client.runs.cancelMany({ status: "all", action: "rollback" });
+const afterCancel = await client.runs.get(thread.thread_id, run.run_id);
+
 console.log(
   JSON.stringify({
     thread,
@@ -51,10 +66,13 @@ console.log(
     rest,
     waited,
     final,
-    runs: await client.runs.list(thread.thread_id),
-    state: await client.threads.getState(thread.thread_id),
-    history: await client.threads.getHistory(thread.thread_id, { limit: 2 }),
+    runs,
+    state,
+    history,
     found: await client.threads.search({ metadata: { about: "bees" } }),
     missing,
+    changed,
+    afterChange,
+    afterCancel,
   }),
 );

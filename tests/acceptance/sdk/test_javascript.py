@@ -84,3 +84,13 @@ class TestTheRest:
 
     async def test_what_is_not_there_is_a_404(self, seen: dict[str, Any]) -> None:
         assert seen["missing"] == 404
+
+    async def test_a_state_is_changed_by_hand(self, seen: dict[str, Any]) -> None:
+        made, state = seen["changed"]["checkpoint"], seen["afterChange"]
+        assert made["checkpoint_id"] == state["checkpoint"]["checkpoint_id"]
+        assert state["values"]["messages"][-1]["content"] == "by hand"
+
+    async def test_a_run_that_has_ended_stays_so_whatever_is_cancelled(
+        self, seen: dict[str, Any]
+    ) -> None:
+        assert seen["afterCancel"]["status"] == "success"

@@ -198,8 +198,8 @@ class TestARun:
             {"after_seconds": 5},
             {"feedback_keys": ["a"]},
             {"on_completion": "delete"},
-            {"on_disconnect": "cancel"},
-            {"multitask_strategy": "interrupt"},
+            {"on_disconnect": "stop"},
+            {"multitask_strategy": "replace"},
             {"durability": "exit"},
             {"checkpoint_during": False},
             {"stream_mode": "events"},
@@ -219,6 +219,13 @@ class TestARun:
         for route in ("", "/stream", "/wait"):
             response = await http.post(f"/threads/{thread}/runs{route}", json=run_of(**fields))
             assert_problem(response, 422)
+        assert (await http.get(f"/threads/{thread}/runs")).json() == []
+
+    async def test_in_the_background_has_no_client_to_end_with(
+        self, http: httpx.AsyncClient, thread: str
+    ) -> None:
+        body = run_of(on_disconnect="cancel")
+        assert_problem(await http.post(f"/threads/{thread}/runs", json=body), 422)
         assert (await http.get(f"/threads/{thread}/runs")).json() == []
 
     async def test_with_a_message_of_2_mb_is_refused(
