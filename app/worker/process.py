@@ -17,6 +17,7 @@ from app.worker.end import EndOfProcess
 from app.worker.execute import RunExecutor
 from app.worker.lease import LeaseKeeper
 from app.worker.reap import Reaper
+from app.worker.retention import Retention
 from app.worker.watch import Watcher
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.crossing import DispatchDatabase
@@ -135,6 +136,7 @@ async def _start_duties(
         RUN_STOPPED: watcher.hear,
     }
     await _run(stack, Reaper(base.queue, base.announcer, settings.reap_seconds))
+    await _run(stack, Retention(settings, base.execution.database))
     await _run(stack, watcher)
     await _run(stack, Listener(listen_dsn(settings), heard))
     await _run(stack, claimer)
