@@ -54,10 +54,11 @@ class TestACancelThatWasAccepted:
     async def test_holds_though_the_worker_dies_as_it_follows(self, stage: Stage) -> None:
         await stage.open_web()
         doomed = await stage.deployment.start_faulty_worker(Fault("cancel.followed"), **QUICK_LEASE)
+        rescuer = await stage.deployment.prepare_worker(**QUICK_LEASE)
         answering = await half_answered(stage)
         await answering.person.stop(answering.run, action="interrupt", wait=False)
         await doomed.died()
-        rescuer = await stage.deployment.start_worker(**QUICK_LEASE)
+        await rescuer.let_go()
         await answering.reading
         assert await answering.state() == "cancelled"
         await stage.assert_whole()

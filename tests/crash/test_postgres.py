@@ -93,10 +93,11 @@ class TestAConnectionThatIsCutWithoutAWord:
         stage.deployment.model.enqueue(Script(text="never told", stall_at=1))
         async with Wire(lambda: (str(url.host), int(url.port or 5432))) as wire:
             cut = await stage.deployment.start_worker(**QUICK_LEASE, **_through(wire, database))
+            other = await stage.deployment.prepare_worker(**QUICK_LEASE)
             reading = asyncio.create_task(person.say_and_read(thread_id, "Hello?"))
             await stage.deployment.model.wait_for_stall()
             wire.silence()
-            other = await stage.deployment.start_worker(**QUICK_LEASE)
+            await other.let_go()
             await reading
             await other.terminate()
             # By its own clock it knew that its lease was about to end, and stopped before that.

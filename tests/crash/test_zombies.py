@@ -29,10 +29,11 @@ class TestAWorkerThatIsFrozenPastItsLease:
             await stage.open_web()
         person, thread_id = stage.person(), new_thread()
         zombie = await stage.deployment.start_faulty_worker(fault, **QUICK_LEASE)
+        other = await stage.deployment.prepare_worker(**QUICK_LEASE)
         reading = asyncio.create_task(person.say_and_read(thread_id, "Are you there?"))
         await zombie.stopped()
         # Another one finishes what it had begun.
-        other = await stage.deployment.start_worker(**QUICK_LEASE)
+        await other.let_go()
         await reading
         await other.terminate()
         async with stage.deployment.superuser() as connection:

@@ -20,6 +20,7 @@ from tests.support.model_server import ScriptedModelServer
 from tests.support.processes import (
     StoaProcess,
     faulty_worker_process,
+    spare_worker_process,
     web_process,
     worker_process,
 )
@@ -58,6 +59,12 @@ class Deployment:
         environment = {**self._environment(), **settings}
         log = self._log("worker")
         return await self._stack.enter_async_context(worker_process(environment, log))
+
+    async def prepare_worker(self, **settings: str) -> StoaProcess:
+        """Start a spare worker, which begins at once when it is let go."""
+        environment = {**self._environment(), **settings}
+        running = spare_worker_process(environment, self._log("spare-worker"))
+        return await self._stack.enter_async_context(running)
 
     async def start_faulty_worker(self, fault: Fault, **settings: str) -> StoaProcess:
         """Start a worker that fails at a point; it may do so before it is ready."""

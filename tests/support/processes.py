@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ class StoaProcess:
     log: Path
     url: str = ""
     """Where it answers; empty for a worker."""
+    turn: socket.socket | None = None
+    """What a spare one waits at."""
 
     @property
     def output(self) -> str:
@@ -49,6 +52,12 @@ class StoaProcess:
         """End it as ``kill -9`` does, and wait until it is gone."""
         self.process.kill()
         await self.process.wait()
+
+    async def let_go(self) -> None:
+        """Have a spare worker begin, and wait until it claims."""
+        assert self.turn is not None
+        self.turn.send(b"!")
+        await self.logged("worker ready")
 
     def freeze(self) -> None:
         """Let it stand still."""
@@ -128,12 +137,28 @@ async def faulty_worker_process(
 
 
 @asynccontextmanager
+async def spare_worker_process(
+    environment: Mapping[str, str], log: Path
+) -> AsyncIterator[StoaProcess]:
+    """``stoa worker`` with its imports done, which begins when it is let go."""
+    ours, theirs = socket.socketpair()
+    options = ("--turn-socket", str(theirs.fileno()))
+    passed = (theirs.fileno(),)
+    with ours:
+        async with _running("worker", environment, log, *options, passed=passed) as worker:
+            theirs.close()
+            worker.turn = ours
+            yield worker
+
+
+@asynccontextmanager
 async def _running(
     name: str,
     environment: Mapping[str, str],
     log: Path,
     *options: str,
     fault: Fault | None = None,
+    passed: Sequence[int] = (),
 ) -> AsyncIterator[StoaProcess]:
     program = STOA if fault is None else FAULTY
     armed = {} if fault is None else fault.environment
@@ -143,6 +168,7 @@ async def _running(
             env={**inherited_environment(), **environment, **armed},
             cwd=Path("/"),
             stdout=file,
+            pass_fds=passed,
         )
     try:
         yield StoaProcess(name, process, log)
