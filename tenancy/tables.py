@@ -129,3 +129,16 @@ run_events = Table(
     Column("checkpoint_id", Text),
     _at("created_at"),
 )
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("user_id", UUID, primary_key=True),
+    Column("thread_id", UUID, primary_key=True),
+    Column("checkpoint_ns", Text, primary_key=True),
+    Column("checkpoint_id", Text, primary_key=True),
+    Column("parent_checkpoint_id", Text),
+    Column("run_id", UUID),
+    Column("checkpoint", JSONB),
+    Column("metadata", JSONB),
+)

@@ -82,7 +82,7 @@ async def update_state(
         "checkpoint_id": checkpoint_id,
         "checkpoint_map": {},
     }
-    return json_answer({"checkpoint": made})
+    return json_answer({"checkpoint": made, "configurable": made})
 
 
 @router.get(

@@ -142,9 +142,18 @@ class _ThreadFollower:
                 if run is None:
                     await wait_for(changed)
                     continue
-                async for frame in self._of_run(run, Position(run.run_id, 0)):
+                async for frame in self._while_there(run, Position(run.run_id, 0)):
                     yield frame
                 before = run.created_at
+
+    async def _while_there(self, run: Run, position: Position) -> AsyncGenerator[bytes, None]:
+        """A run's events, as far as they came before it was deleted: its thread goes on."""
+        try:
+            async with aclosing(self._of_run(run, position)) as frames:
+                async for frame in frames:
+                    yield frame
+        except RunNotFound:
+            return
 
     async def after(self, position: Position, last: datetime | None) -> AsyncGenerator[bytes, None]:
         """The events after one of them; those since ``last`` if its run was deleted."""
@@ -154,7 +163,7 @@ class _ThreadFollower:
             async for frame in self._gap(position):
                 yield frame
         else:
-            async for frame in self._of_run(run, position):
+            async for frame in self._while_there(run, position):
                 yield frame
             last = run.created_at
         async with aclosing(self.since(last)) as following:

@@ -148,6 +148,7 @@ class StateUpdated(BaseModel):
     """Where the new state is."""
 
     checkpoint: dict[str, Any]
+    configurable: dict[str, Any] = Field(description="The same, where JavaScript's client looks.")
 
 
 def _checkpoint_id(value: object) -> object:

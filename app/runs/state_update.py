@@ -80,6 +80,7 @@ class StateUpdates:
         base = _config(thread_id, change.checkpoint_id or head_id)
         if change.checkpoint_id is not None and await saver.aget_tuple(base) is None:
             raise CheckpointNotFound
+        base["metadata"] = {"graph_id": graph_id}
         changed = await _changed(graph, base, change)
         await saver.write(head_id)
         return str(changed["configurable"]["checkpoint_id"])

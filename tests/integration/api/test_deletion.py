@@ -8,7 +8,8 @@ import pytest
 
 from app.api import thread_routes
 from app.runs import deletion
-from tests.support.frames import new_thread, read_run, start_run
+from tests.support.deployment import GRAPHS
+from tests.support.frames import follow, new_thread, read_run, start_run
 from tests.support.model_server import Script
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
@@ -89,6 +90,41 @@ class TestARun:
             "event: error",
             'data: {"error":"run_not_found","message":"There is no such run."}',
         ]
+
+    async def test_lets_whoever_follows_its_thread_go_on(self, service: RunningService) -> None:
+        client = service.client("cat")
+        thread_id = await new_thread(client)
+        running = await answering(service, client, thread_id)
+        async with client.stream("GET", f"/threads/{thread_id}/stream") as response:
+            frames = follow(response)
+            first = await anext(frames)
+            assert first.data["run_id"] == running.rpartition("/")[2]
+            assert (await client.delete(running)).status_code == 204
+            after = (await start_run(client, thread_id, "next")).rpartition("/")[2]
+            names = []
+            async for frame in frames:
+                names.append(frame.event)
+                if frame.event == "run_done":
+                    break
+            assert frame.data == {"run_id": after, "status": "success"}
+            assert "error" not in names
+
+    async def test_leaves_a_state_that_its_own_graph_reads(self, postgres: PostgresServer) -> None:
+        async with running_service(postgres, graphs=GRAPHS) as service:
+            client = service.client("con")
+            thread_id = await new_thread(client)
+            location = await start_run(
+                client, thread_id, assistant="counting", graph_input={"until": 3}
+            )
+            await read_run(client, location)
+            path = f"/threads/{thread_id}/state"
+            before = (await client.get(path)).json()
+            assert (await client.delete(location)).status_code == 204
+            assert (await client.get(path)).json() == before
+            assert before["values"] == {"n": 3, "until": 3}
+            body = {"values": {"until": 5}, "as_node": "step"}
+            assert (await client.post(path, json=body)).status_code == 200
+            assert (await client.get(path)).json()["next"] == ["step"]
 
     async def test_of_another_thread_is_none(self, service: RunningService) -> None:
         client = service.client("dee")

@@ -60,6 +60,7 @@ class TestAChange:
         assert answer.status_code == 200, answer.text
         after = await state_of(client, path)
         made = answer.json()["checkpoint"]
+        assert answer.json()["configurable"] == made
         assert made == {
             "thread_id": path.rpartition("/")[2],
             "checkpoint_ns": "",
