@@ -239,19 +239,24 @@ class TenantSaver(TenantReader):
             self._writing = asyncio.create_task(self._write_batches())
 
     async def _write_batches(self) -> None:
-        while self._waiting:
-            batch, self._batch = self._batch, CheckpointBatch()
-            waiting, self._waiting = self._waiting, []
-            try:
-                await self._write(batch)
-            except Exception as error:  # noqa: BLE001 - handed to whoever waits, and to the run
-                _fail(waiting, error)
-                self._observer.failed(error)
-            else:
-                self._holds.update(dict.fromkeys(batch.checkpoints, True))
-                self._observer.committed()
-                _succeed(waiting)
-        self._writing = None
+        try:
+            while self._waiting:
+                batch, self._batch = self._batch, CheckpointBatch()
+                waiting, self._waiting = self._waiting, []
+                await self._write_for(waiting, batch)
+        finally:
+            self._writing = None
+
+    async def _write_for(self, waiting: list[asyncio.Future[None]], batch: CheckpointBatch) -> None:
+        try:
+            await self._write(batch)
+            self._holds.update(dict.fromkeys(batch.checkpoints, True))
+            self._observer.committed()
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits, and to the run
+            _fail(waiting, error)
+            self._observer.failed(error)
+        else:
+            _succeed(waiting)
 
     async def _write(self, batch: CheckpointBatch) -> None:
         if not batch:
