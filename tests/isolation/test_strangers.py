@@ -7,6 +7,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
 
 from app.agent.graphs import AGENT, GraphCatalogue
 from app.runs.cancelling import cancel_runs
@@ -14,6 +16,7 @@ from app.runs.deletion import delete_run, delete_thread
 from app.runs.events import Event, append_events, read_log, settle_run
 from app.runs.history import ThreadHistory
 from app.runs.runs import RunRequest, create_run, get_run, list_runs
+from app.runs.state_update import StateChange, StateUpdates
 from app.runs.tail import RunTail
 from app.runs.threads import (
     ThreadFilter,
@@ -25,6 +28,7 @@ from app.runs.threads import (
 )
 from app.settings import Settings
 from tenancy.checkpoints.pool import CheckpointPool
+from tenancy.checkpoints.state_saver import StateSaver
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import StoaError
@@ -51,7 +55,9 @@ class Scene:
     ) -> None:
         self.tenants = tenants
         self.history = ThreadHistory(tenants, pool, graphs)
+        self.state_updates = StateUpdates(tenants, pool, graphs)
         self.tail = tail
+        self._pool = pool
 
     async def read(self, person: Principal, work: Callable[..., Any], *args: Any) -> Any:
         async with self.tenants.reading(person) as tx:
@@ -65,6 +71,14 @@ class Scene:
 
     async def follow(self, person: Principal, run_id: UUID) -> list[Any]:
         return [event async for event in self.tail.follow(person, run_id)]
+
+    async def write_state(self, person: Principal, thread_id: UUID) -> None:
+        saver = StateSaver(self._pool, self.tenants, person)
+        config: RunnableConfig = {
+            "configurable": {"thread_id": str(thread_id), "checkpoint_ns": ""}
+        }
+        await saver.aput(config, empty_checkpoint(), {"source": "update", "step": 0}, {})
+        await saver.write(None)
 
     async def delete_rows(self, person: Principal, thread_id: UUID) -> None:
         """Deletes nothing, unless the thread is marked as deleted; then there is nothing more."""
@@ -118,6 +132,8 @@ def deeds(scene: Scene, bob: Principal) -> dict[str, Callable[[UUID, UUID], Awai
         ),
         "state": lambda t, r: scene.history.state(bob, t),
         "state at a checkpoint": lambda t, r: scene.history.state(bob, t, str(uuid4())),
+        "change of state": lambda t, r: scene.state_updates.apply(bob, t, StateChange(None)),
+        "rows of a change of state": lambda t, r: scene.write_state(bob, t),
         "history": lambda t, r: anext(scene.history.history(bob, t), None),
     }
 
