@@ -19,6 +19,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 
 from tenancy.checkpoints.batch import BatchCursor, CheckpointBatch
+from tenancy.checkpoints.clock import observe
 from tenancy.database.retry import while_database_is_away
 from tenancy.errors import LeaseLost, RunTrespassed
 
@@ -81,6 +82,10 @@ class TenantReader(AsyncPostgresSaver):
         )
         return await self._load_checkpoint_tuple(dict(rows[0])) if rows else None
 
+    async def _load_checkpoint_tuple(self, value: DictRow) -> CheckpointTuple:
+        observe(value["checkpoint_id"])
+        return await super()._load_checkpoint_tuple(value)
+
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
         """The library's one way to the database; ``pipeline`` is how it marks its writes."""
@@ -123,6 +128,8 @@ class TenantSaver(TenantReader):
         self._fence = fence
         self._thread_id = str(thread_id)
         self._head = head
+        if head is not None and head["checkpoint_id"]:
+            observe(head["checkpoint_id"])  # also where the run begins at an earlier one
         self._observer = observer
         self.is_interrupted = False
         """Whether the newest step stopped at an interrupt."""

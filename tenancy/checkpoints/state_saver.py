@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from tenancy.checkpoints.batch import BatchCursor, CheckpointBatch
 from tenancy.checkpoints.saver import TenantReader
-from tenancy.errors import ThreadBusy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,13 +43,6 @@ class StateSaver(TenantReader):
 
         Raises:
             ThreadNotFound: there is no such thread.
-            ThreadBusy: a run holds it, its head is another one now, or was made by a clock that is
-                ahead of ours: checkpoints are ordered by when they were made, so the change would
-                be older than what it changes.
+            ThreadBusy: a run holds it, or its head is another one now.
         """
-        made = [
-            checkpoint_id for namespace, checkpoint_id in self._batch.checkpoints if not namespace
-        ]
-        if head is not None and any(checkpoint_id <= head for checkpoint_id in made):
-            raise ThreadBusy
         await self._database.call(self._owner, _WRITE, head, *self._batch.arguments())

@@ -18,9 +18,9 @@ import asyncpg
 import pytest
 
 from app.runs.cancelling import cancel_runs
+from app.runs.deletion import delete_thread
 from app.runs.events import Event, append_events, settle_run
 from app.runs.runs import RunRequest, create_run
-from app.runs.deletion import delete_thread
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost, NotFound, ThreadBusy

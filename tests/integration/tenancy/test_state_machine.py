@@ -22,9 +22,9 @@ from hypothesis.stateful import (
 )
 
 from app.runs.cancelling import CancelAction, cancel_runs
+from app.runs.deletion import delete_thread
 from app.runs.events import Event, append_events, settle_run
 from app.runs.runs import MultitaskStrategy, RunRequest, create_run
-from app.runs.deletion import delete_thread
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost, StoaError, ThreadBusy
