@@ -15,6 +15,7 @@ from app.runs.events import CheckpointRef, Event
 from app.runs.referenced import persisted_channels, values_at
 from app.runs.wire import to_json
 from app.worker.begin import go_on_from, run_config, step_limit, thread_config
+from app.worker.follow_stop import StopFollower
 from app.worker.outcome import (
     CANCELLED,
     DRAINED,
@@ -52,10 +53,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-STOP_SECONDS = 3.0
-"""How long a graph that stops by itself may take, beyond the calls that it must finish."""
-_QUIET_LOOKS = 2
-"""A call that has just ended is yet to be stored."""
 STOPPED_MARK = {INCOMPLETE: STOPPED}
 
 
@@ -87,7 +84,6 @@ class Attempt:
         self._loaded = loaded
         self._stop = stop
         self._failure: BaseException | None = None
-        self._timed_out = False
         self._steps_left = self._allowed_steps()
         self._partial = PartialAnswer()
         self._graph_task: asyncio.Task[None] | None = None
@@ -124,15 +120,17 @@ class Attempt:
             return WORKER_LOST
         task = asyncio.create_task(self._drive(), name=f"run {self._loaded.run.run_id}")
         self._graph_task = task
-        follower = asyncio.create_task(self._follow_stop(task), name="stop")
+        left = self._services.limits.run_seconds - self._loaded.active_seconds
+        follower = StopFollower(self._stop, left, self._writer.emit)
+        following = asyncio.create_task(follower.follow(task), name="stop")
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:  # the worker ends, or gave up its lease
             await _end(task)
             raise
         finally:
-            await _end(follower)
-        outcome = self._judge(task)
+            await _end(following)
+        outcome = self._judge(task, timed_out=follower.timed_out)
         if task.cancelled():
             await self._repair()
         return outcome
@@ -234,33 +232,7 @@ class Attempt:
         asked = [{"value": each.value, "id": each.id} for each in state.interrupts]
         self._writer.emit(Event("values", to_json({**state.values, "__interrupt__": asked})))
 
-    async def _follow_stop(self, task: asyncio.Task[None]) -> None:
-        """Wait until the run is to stop or its time is over; then see that the graph ends."""
-        left = self._services.limits.run_seconds - self._loaded.active_seconds
-        try:
-            async with asyncio.timeout(max(left, 0)):
-                await self._stop.cancelled.wait()
-        except TimeoutError:
-            self._timed_out = True
-            self._stop.cancel()
-        else:
-            faults.reach("cancel.followed")
-            stopping = {"tools": list(self._stop.finishing)}
-            self._writer.emit(Event("stopping", to_json(stopping)))
-        if self._stop.heeded:
-            await self._wait_for_calls()
-        while True:
-            task.cancel()
-            await asyncio.sleep(STOP_SECONDS)  # a graph may have taken it for something else
-
-    async def _wait_for_calls(self) -> None:
-        """Return once no call that must be finished was under way for a while."""
-        quiet = 0
-        while quiet < _QUIET_LOOKS:
-            await asyncio.sleep(STOP_SECONDS)
-            quiet = 0 if self._stop.finishing else quiet + 1
-
-    def _judge(self, task: asyncio.Task[None]) -> Outcome:
+    def _judge(self, task: asyncio.Task[None], *, timed_out: bool) -> Outcome:
         if self._failure is not None:
             return self._why(self._failure)
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
@@ -268,7 +240,7 @@ class Attempt:
         if error is None:
             return WAITING if self._saver.is_interrupted else SUCCEEDED
         if stopped and isinstance(error, asyncio.CancelledError | GraphDrained):
-            return TIMED_OUT if self._timed_out else CANCELLED
+            return TIMED_OUT if timed_out else CANCELLED
         if not isinstance(error, GraphDrained):
             return self._why(error)
         if self._stop.failure is not None:
