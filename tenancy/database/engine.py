@@ -40,9 +40,10 @@ _REFUSALS: dict[str, type[StoaError]] = {
     "ST006": ThreadNotFound,
 }
 """What functions of ours raise on purpose. ST007, an impossible transition, is a fault of ours."""
-_AWAY = ("08", "53", "57", "58")
+_AWAY = ("08", "53", "57", "58", "25P03")
 """SQLSTATE classes: connection exceptions, insufficient resources (connections, disk),
-operator intervention (shutdown, crash, a statement's timeout), errors of the system below."""
+operator intervention (shutdown, crash, a statement's timeout), errors of the system below.
+And one state: a session that was ended because its process stood still in a transaction."""
 _LOGIN_REFUSED = ("28", "3D")
 """SQLSTATE classes: no such role or a wrong password, no such database."""
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,15 +23,16 @@ if TYPE_CHECKING:
     from app.bench.chaos.client import Person
     from app.bench.chaos.promises import Promises
 
+_LOOKS = 50
+_LOOK_EVERY = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
     """What is needed to look at everything.
 
-    Args:
-        owner: sees every row.
-        http: a client, and ``origins`` the web processes it can ask.
-        people: everybody who was promised something, by name; ``headers`` say who they are.
+    ``owner`` sees every row, ``http`` is a client and ``origins`` the web processes it can ask;
+    ``people`` are all who were promised something, by name, and ``headers`` say who they are.
     """
 
     owner: AsyncEngine
@@ -59,7 +61,14 @@ class Proof:
         )
 
     async def ended(self) -> list[Violation]:
-        """What is left though every process of the service has ended in order."""
+        """What is left though every process of the service has ended in order.
+
+        Postgres notices only a moment later that somebody has gone.
+        """
+        for _ in range(_LOOKS):
+            if not await broken_rules(self.owner, AFTERWARDS):
+                return []
+            await asyncio.sleep(_LOOK_EVERY)
         return await broken_rules(self.owner, AFTERWARDS)
 
 

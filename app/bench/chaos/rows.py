@@ -25,6 +25,10 @@ _QUERIES = {
         LEFT JOIN witness.steps s ON s.run_id = r.run_id AND s.after IN {terminal}
         GROUP BY r.run_id HAVING count(s.id) <> 1
     """,
+    "a run failed though only what carries it did": """
+        SELECT run_id, state::text, error_code FROM runs
+        WHERE state IN ('error', 'timeout') AND error_code IS DISTINCT FROM 'worker_lost'
+    """,
     "a run went on after its end": """
         SELECT run_id, before, after FROM witness.steps WHERE before IN {terminal}
     """,

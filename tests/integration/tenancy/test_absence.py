@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import asyncpg
+import psycopg
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
@@ -37,6 +38,8 @@ def changed(database: TestDatabase, /, **parts: Any) -> str:
         asyncpg.DiskFullError("could not extend file"),
         asyncpg.QueryCanceledError("canceling statement due to statement timeout"),
         asyncpg.AdminShutdownError("terminating connection"),
+        asyncpg.IdleInTransactionSessionTimeoutError("terminating connection due to a timeout"),
+        psycopg.errors.IdleInTransactionSessionTimeout("terminating connection due to a timeout"),
         asyncpg.InternalClientError("got result for unknown protocol state"),
     ],
 )
