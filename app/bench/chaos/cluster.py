@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _DSNS = ("STOA_DATABASE_URL", "STOA_DISPATCH_DATABASE_URL", "STOA_MAINTENANCE_DATABASE_URL")
 _ENDING_SECONDS = 30.0
+_COMPLAINT = 500
+"""Characters of a log line that are worth showing."""
 
 
 class Cluster:
@@ -102,6 +104,15 @@ class Cluster:
                 if is_ours and process.status() != psutil.STATUS_ZOMBIE:
                     left.append(f"{process.pid} {process.name()}")
         return left
+
+    def complaints(self) -> list[str]:
+        """What processes logged as faults of their own: what goes wrong around them is none."""
+        return [
+            f"{log.name}: {line[:_COMPLAINT]}"
+            for log in sorted(self._logs.glob("w*.log"))
+            for line in log.read_text(errors="replace").splitlines()
+            if '"level": "error"' in line or line.startswith("Traceback")
+        ]
 
     async def _replace(self, kind: Kind) -> None:
         """Let the spare go, and have a new one prepared."""

@@ -71,6 +71,7 @@ async def bench_chaos(ground: Ground, plan: Plan) -> Report:
         found += [Violation("a process did not end in order", str(each)) for each in late]
         found += [Violation("a process is left", each) for each in stage.cluster.left_over()]
         found += await proof.ended()
+        found += [Violation("a process is at fault", each) for each in stage.cluster.complaints()]
         runs = await runs_by_outcome(stage.owner)
     return Report(plan.seed, faults.injected, runs, Counter(found))
 
