@@ -17,7 +17,7 @@ _COLLECT_AFTER = 10_000
 """Objects allocated between two looks for garbage: what runs make lives briefly and in plenty."""
 
 _THREAD_SECONDS = 5.0
-"""How long threads may go on once a process has done its work."""
+"""How long threads, or dead connections, may hold up the end of a process."""
 
 
 def run(settings: Settings, serve: Callable[[Settings], Coroutine[None, None, None]]) -> None:
@@ -35,24 +35,28 @@ def run(settings: Settings, serve: Callable[[Settings], Coroutine[None, None, No
 
 
 @contextmanager
-def ended_by_force() -> Iterator[None]:
+def ended_by_force() -> Iterator[Callable[[], None]]:
     """End the process a little after the block, even if a thread of somebody's graph never does.
 
     Python waits for threads for ever, and a supervisor would wait for Python: a worker that lost
-    its lease would not be replaced.
+    its lease would not be replaced. Gives out what begins that time within the block.
     """
     status = 1
     try:
-        yield
+        yield lambda: _end_soon(1)
         status = 0
     finally:
-        timer = threading.Timer(_THREAD_SECONDS, _end_now, (status,))
-        timer.daemon = True
-        timer.start()
+        _end_soon(status)
+
+
+def _end_soon(status: int) -> None:
+    timer = threading.Timer(_THREAD_SECONDS, _end_now, (status,))
+    timer.daemon = True
+    timer.start()
 
 
 def _end_now(status: int) -> None:
     import structlog
 
-    structlog.get_logger(__name__).warning("ended with a thread still running", status=status)
+    structlog.get_logger(__name__).warning("ended by force", status=status)
     os._exit(status)

@@ -16,7 +16,7 @@ def command(turn_socket: TurnSocket = None) -> None:
     turn.wait()
 
     async def serve(loaded: Settings) -> None:
-        with ended_by_force():
-            await run_worker(loaded, turn.ready)
+        with ended_by_force() as force:
+            await run_worker(loaded, turn.ready, force)
 
     run(settings, serve)

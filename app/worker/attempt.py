@@ -233,9 +233,9 @@ class Attempt:
         self._writer.emit(Event("values", to_json({**state.values, "__interrupt__": asked})))
 
     def _judge(self, task: asyncio.Task[None], *, timed_out: bool) -> Outcome:
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if self._failure is not None:
             return self._why(self._failure)
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
         stopped = self._stop.cancelled.is_set()
         if error is None:
             return WAITING if self._saver.is_interrupted else SUCCEEDED

@@ -103,6 +103,8 @@ class Claimer:
 
     async def stop(self) -> None:
         """Claim no more and cut off the runs in flight; retiring the worker gives them back."""
+        for task in self._tasks:  # first: a claim may be waiting for a dead connection
+            task.cancel()
         await self._stop_claiming()
         for task in self._tasks:
             task.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable
 
 from tenancy.errors import StoaError
 
@@ -16,9 +17,13 @@ class LostLease(StoaError):
 
 
 class EndOfProcess:
-    """The first signal asks for an end, a second one for a quick one; a lost lease is the end."""
+    """The first signal asks for an end, a second one for a quick one; a lost lease is the end.
 
-    def __init__(self) -> None:
+    ``on_lost`` is called as soon as the lease is lost, from the lease's thread.
+    """
+
+    def __init__(self, on_lost: Callable[[], None]) -> None:
+        self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._end = asyncio.Event()
         self._lost = False
@@ -35,14 +40,19 @@ class EndOfProcess:
     def lease_lost(self) -> None:
         """Called from the lease's thread."""
         self._lost = True
-        self._loop.call_soon_threadsafe(self._end.set)
+        self._on_lost()
+        for event in (self.hurry, self._end):
+            self._loop.call_soon_threadsafe(event.set)
 
     async def wait(self) -> None:
-        """Return when the worker was told to end.
+        """Return when the worker has to end."""
+        await self._end.wait()
+
+    def assert_lease(self) -> None:
+        """Make sure that it does not end because its lease is over.
 
         Raises:
-            LostLease: it must end because its lease is over.
+            LostLease: it does.
         """
-        await self._end.wait()
         if self._lost:
             raise LostLease

@@ -15,7 +15,6 @@ import os
 import socket
 import threading
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -34,7 +33,6 @@ log = structlog.get_logger(__name__)
 
 TIME_TO_END = 1 / 6
 """The part of a lease that is left when it is given up, for the runs to be ended in."""
-_CLOSING_SECONDS = 1.0
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -101,9 +99,7 @@ class LeaseKeeper:
                     self._on_lost()
                     return
         finally:
-            with suppress(TimeoutError):  # a dead connection would not let itself be closed
-                async with asyncio.timeout(_CLOSING_SECONDS):
-                    await database.close()
+            await database.close()
 
     async def _renew_in_time(self, database: DispatchDatabase) -> bool:
         """False when the lease is over, or is about to be and nobody answers."""

@@ -49,7 +49,11 @@ class Service(Protocol):
         ...
 
 
-async def run_worker(settings: Settings, ready: Callable[[], None] | None = None) -> None:
+async def run_worker(
+    settings: Settings,
+    ready: Callable[[], None] | None = None,
+    lost: Callable[[], None] = lambda: None,
+) -> None:
     """Run a worker until SIGTERM or SIGINT.
 
     The first lets running steps finish for a while, a second one ends the worker at once. What is
@@ -58,6 +62,8 @@ async def run_worker(settings: Settings, ready: Callable[[], None] | None = None
     Args:
         settings: the service's settings.
         ready: called once the worker claims runs.
+        lost: called from a thread when the lease is lost: what is left to do is to end, and a
+            dead connection must not hold that up.
 
     Raises:
         WrongRole: a database role may do more or less than it must.
@@ -67,7 +73,7 @@ async def run_worker(settings: Settings, ready: Callable[[], None] | None = None
     await assert_role(service_settings(settings), reads_content=True)
     await assert_role(dispatch_settings(settings), reads_content=False)
     worker_id = uuid4()
-    ended = EndOfProcess()
+    ended = EndOfProcess(lost)
     async with AsyncExitStack() as stack:
         base = await stack.enter_async_context(_open_base(settings))
         keeper = LeaseKeeper(
@@ -85,7 +91,9 @@ async def run_worker(settings: Settings, ready: Callable[[], None] | None = None
         if ready is not None:
             ready()
         await ended.wait()
+        ended.assert_lease()
         await claimer.drain(ended.hurry, settings.drain_seconds)
+        ended.assert_lease()
     log.info("worker stopped", worker_id=str(worker_id))
 
 

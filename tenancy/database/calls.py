@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
@@ -19,6 +19,9 @@ from tenancy.database.engine import DRIVER_ERRORS, server_settings, translated
 
 if TYPE_CHECKING:
     from tenancy.database.engine import DatabaseSettings
+
+
+_CLOSING_SECONDS = 1.0
 
 
 class FunctionCalls:
@@ -46,7 +49,10 @@ class FunctionCalls:
     async def close(self) -> None:
         """Close every connection."""
         if self._pool is not None:
-            await self._pool.close()
+            with suppress(TimeoutError):  # a dead connection would not let itself be closed
+                async with asyncio.timeout(_CLOSING_SECONDS):
+                    await self._pool.close()
+            self._pool.terminate()
             self._pool = None
 
     @asynccontextmanager

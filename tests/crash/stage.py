@@ -79,6 +79,8 @@ class Stage:
 
     async def assert_nothing_left(self, *workers: StoaProcess) -> None:
         """Once everything has ended in order: no lease, no connection, no process."""
+        ours = [psutil.Process(each.process.pid) for each in (*workers, *self._webs)]
+        families = [*ours, *(child for each in ours for child in each.children(recursive=True))]
         for worker in workers:
             assert await worker.terminate() == 0, worker.output
         await asyncio.gather(*(web.terminate() for web in self._webs))
@@ -86,7 +88,7 @@ class Stage:
         self.origins.clear()
         proof = Proof(self.owner, self._clients, self.origins, self._people, self._headers)
         assert await proof.ended() == []
-        assert not [each for each in psutil.Process().children() if _is_stoa(each)]
+        assert not [each for each in families if each.is_running()]
 
 
 @asynccontextmanager
@@ -107,10 +109,3 @@ _NO_LIMITS = httpx.Limits(max_connections=None)
 def new_thread() -> str:
     """The id of a thread that is made with its first run."""
     return str(uuid4())
-
-
-def _is_stoa(process: psutil.Process) -> bool:
-    command = process.cmdline()
-    return process.status() != psutil.STATUS_ZOMBIE and (
-        "app.cli" in command or "tests.support.faulty" in command
-    )

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel
@@ -64,6 +64,7 @@ class TestALargeState:
     def test_is_not_made_up_where_its_value_is_gone_or_another(self, now: dict[str, Any]) -> None:
         assert refilled(freeze_state({"text": LONG}, anything), now) is None
 
+    @settings(max_examples=40)
     @given(
         st.dictionaries(
             st.text(),
