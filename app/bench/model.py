@@ -24,6 +24,7 @@ class PacedModel:
         answer: what is said to what the user said last.
         word_seconds: the pause before each word.
         sent: what a word becomes in the moment when it is sent.
+        cut: called when a client is found to have gone before its answer ended.
     """
 
     def __init__(
@@ -31,10 +32,12 @@ class PacedModel:
         answer: Callable[[str], str],
         word_seconds: float,
         sent: Callable[[str], str] = str,
+        cut: Callable[[], None] = lambda: None,
     ) -> None:
         self._answer = answer
         self._word_seconds = word_seconds
         self._sent = sent
+        self._cut = cut
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.url = ""
@@ -87,6 +90,7 @@ class PacedModel:
         for number, word in enumerate(self._answer(questions[-1]).split(" ")):
             await asyncio.sleep(self._word_seconds)
             if reader.at_eof():
+                self._cut()
                 raise ConnectionResetError
             said = self._sent(word)
             writer.write(_line(f" {said}" if number else said))

@@ -115,6 +115,24 @@ def takeover(
         Console().print(uvloop.run(measure(Path(folder))))
 
 
+@application.command()
+def cancel(
+    rounds: Annotated[int, typer.Option(help="Answers that are stopped.", min=1)] = 50,
+) -> None:
+    """Measure how soon a model server knows that an answer is not wanted any more."""
+    import uvloop
+    from rich.console import Console
+
+    from app.bench.cancel import bench_cancel
+
+    async def measure(folder: Path) -> Table:
+        async with _ground(folder, folder / "logs") as ground:
+            return await bench_cancel(ground, rounds=rounds)
+
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
+        Console().print(uvloop.run(measure(Path(folder))))
+
+
 async def _chaos(folder: Path, plan: Plan, logs: Path | None) -> Report:
     from app.bench.chaos.run import bench_chaos
 

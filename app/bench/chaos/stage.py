@@ -83,15 +83,19 @@ async def open_stage(
     settings: Mapping[str, str],
     answer: Callable[[str], str],
     word_seconds: float,
+    cut: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[Stage]:
-    """Start a cluster whose model gives these answers, at this pace; yield when it works."""
+    """Start a cluster whose model gives these answers, at this pace; yield when it works.
+
+    ``cut`` is called when the model finds that an answer is not wanted any more.
+    """
     issuer = BenchIssuer()
     async with AsyncExitStack() as stack:
         owner = create_engine(DatabaseSettings(dsn=ground.owner_dsn))
         stack.push_async_callback(owner.dispose)
         await survive_crashes(owner)
         await install_witness(owner)
-        model = await stack.enter_async_context(PacedModel(answer, word_seconds))
+        model = await stack.enter_async_context(PacedModel(answer, word_seconds, cut=cut))
         jwks_url = stack.enter_context(issuer.published())
         environment = {**ground.dsns, **_settings(jwks_url, model.url), **settings}
         cluster = await stack.enter_async_context(
