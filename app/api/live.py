@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 from starlette.responses import Response
 
+from app.api.connection import abort_connection
 from tenancy.errors import ServiceUnavailable
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 BEAT_SECONDS = 5.0
+END_SECONDS = 2.0
+"""How long a client may take to take the end of a response that is cut short."""
 
 
 class LiveResponse(Response):
@@ -60,14 +63,16 @@ class LiveResponse(Response):
         self._whole = whole
         self._when_gone = when_gone
         self._last_sent = 0.0
+        self._is_sending = False
+        self._has_started = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         pump = asyncio.create_task(self._pump(send))
         others = [
             asyncio.create_task(_disconnected(receive)),
             asyncio.create_task(self._keep_alive(send)),
+            asyncio.create_task(self._expiry()),
             asyncio.ensure_future(self._closing()),
         ]
         gone = others[0]
@@ -78,38 +83,58 @@ class LiveResponse(Response):
             for task in (pump, *others):
                 task.cancel()
             await asyncio.gather(pump, *others, return_exceptions=True)
-        if finished:
-            finished = _came_to_its_end(pump)
+        if finished and _came_to_its_end(pump):
+            return
         if not gone.done() or gone.cancelled():
-            await self._end(send, finished=finished)
-        elif self._when_gone is not None and not finished:
+            await self._end_early(scope, send)
+        elif self._when_gone is not None:
             await self._when_gone()
 
-    async def _end(self, send: Send, *, finished: bool) -> None:
-        if finished or not self._whole:
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-
     async def _pump(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        self._has_started = True
         async with aclosing(self._source) as source:
             async for piece in source:
                 await self._send(send, piece)
+        await self._send(send, b"", more=False)
+
+    async def _end_early(self, scope: Scope, send: Send) -> None:
+        """End the body if that makes sense and the client takes it; else break the connection.
+
+        Nobody is waited for: a client that does not read would never take the end.
+        """
+        if self._has_started and not self._whole:
+            try:
+                async with asyncio.timeout(END_SECONDS):
+                    await self._send(send, b"", more=False)
+            except TimeoutError:
+                pass
+            else:
+                return
+        abort_connection(scope)
+
+    async def _expiry(self) -> None:
+        """Return when the assertion has expired, whatever the client reads."""
+        await asyncio.sleep((self._expires_at - datetime.now(UTC)).total_seconds())
 
     async def _keep_alive(self, send: Send) -> None:
-        """Beat in silence; return when the assertion has expired."""
-        loop = asyncio.get_running_loop()
-        left = (self._expires_at - datetime.now(UTC)).total_seconds()
-        expiry = loop.time() + max(left, 0)
-        self._last_sent = loop.time()
-        while (now := loop.time()) < expiry:
-            due = self._last_sent + BEAT_SECONDS
-            if due <= now:
-                await self._send(send, self._beat)
+        """Beat in silence. A piece that its client has not taken yet is no silence."""
+        clock = asyncio.get_running_loop().time
+        self._last_sent = clock()
+        while True:
+            await asyncio.sleep(self._last_sent + BEAT_SECONDS - clock())
+            if clock() < self._last_sent + BEAT_SECONDS:
                 continue
-            await asyncio.sleep(min(due, expiry) - now)
+            if self._is_sending or not self._has_started:
+                self._last_sent = clock()
+            else:
+                await self._send(send, self._beat)
 
-    async def _send(self, send: Send, piece: bytes) -> None:
+    async def _send(self, send: Send, piece: bytes, *, more: bool = True) -> None:
         self._last_sent = asyncio.get_running_loop().time()
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        self._is_sending = True
+        await send({"type": "http.response.body", "body": piece, "more_body": more})
+        self._is_sending = False
 
 
 def _came_to_its_end(pump: asyncio.Task[None]) -> bool:

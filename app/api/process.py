@@ -10,6 +10,7 @@ import structlog
 import uvicorn
 
 from app.api.application import create_app
+from app.api.connection import HttpProtocol
 from app.api.services import open_services
 from app.databases import service_settings
 from app.settings import Settings, SettingsError
@@ -56,7 +57,7 @@ def server_config(app: FastAPI) -> uvicorn.Config:
     """How HTTP is served: no header of a client's is believed, nothing of a URL is logged."""
     return uvicorn.Config(
         app,
-        http="httptools",
+        http=HttpProtocol,
         ws="none",
         lifespan="off",
         proxy_headers=False,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
 import time
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -142,6 +145,26 @@ class TestAStream:
             with pytest.raises(httpx.RemoteProtocolError):
                 await expired.get(f"{path}/join")
 
+    async def test_that_is_not_read_ends_with_the_assertion_all_the_same(
+        self, service: RunningService
+    ) -> None:
+        http = service.client("deaf")
+        text = "a" * 900_000
+        messages = [{"type": "human", "content": text} for _ in range(8)]
+        path = await new_run(http, input={"messages": messages})
+        assert (await http.get(f"{path}/join")).status_code == 200
+        deaf = [await _ask_and_not_read(service, f"{path}/{what}") for what in ("stream", "join")]
+        async with asyncio.timeout(PATIENCE):
+            while service.web.services.streams.count() < len(deaf):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await until_no_stream_is_open(service)
+        for reader, writer in deaf:
+            with contextlib.suppress(ConnectionResetError):
+                answered = await reader.read()
+                assert len(answered) < 8 * len(text), "what was not taken by then is dropped"
+                assert not answered.endswith(b"0\r\n\r\n")
+            writer.close()
+
     async def test_of_a_deleted_thread_says_so(self, queue: RunningService) -> None:
         http = queue.client("deleter")
         path = await new_run(http)
@@ -194,6 +217,23 @@ class TestAShutdown:
                 assert await reading == []
                 with pytest.raises(httpx.RemoteProtocolError):
                     await waiting
+
+
+async def _ask_and_not_read(
+    service: RunningService, path: str
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Ask for a stream with an assertion that soon expires, on a connection that takes little."""
+    to = urlsplit(service.url)
+    taking_little = socket.socket()
+    taking_little.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    taking_little.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(taking_little, (to.hostname, to.port))
+    reader, writer = await asyncio.open_connection(sock=taking_little, limit=1024)
+    headers = service.issuer.headers("deaf", lifetime=2)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: {to.netloc}\r\n{lines}\r\n".encode())
+    return reader, writer
 
 
 async def _all(source: AsyncIterator[Any]) -> list[Any]:
