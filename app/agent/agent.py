@@ -77,6 +77,8 @@ async def _prompt(
 
 def _after_answer(state: AgentState) -> str | list[Send]:
     """An answer that was cut off, or never begun, is the model's to go on with."""
+    if not state["messages"]:
+        return END  # the owner has emptied the thread
     last = state["messages"][-1]
     if not isinstance(last, AIMessage) or INCOMPLETE in last.response_metadata:
         return "model"

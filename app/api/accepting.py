@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from app.api.cancelling import announce_stopped
 from app.api.run_requests import run_metadata, to_run_request
+from app.runs.idempotency import made_before
 from app.runs.input_rules import title_of
-from app.runs.runs import create_run
+from app.runs.runs import create_run, get_run
 from app.runs.states import ThreadStatus
 from app.runs.tail import thread_key
 from app.runs.threads import get_thread
@@ -46,6 +47,11 @@ async def accept_run(
         IdempotencyConflict: the key came with another request before.
         InvalidInput: the run cannot be accepted as it is.
     """
+    if idempotency is not None:
+        # First: what follows looks at a state that the run itself has changed since.
+        async with services.database.reading(principal) as tx:
+            if (run_id := await made_before(tx, idempotency)) is not None:
+                return await get_run(tx, thread_id, run_id)
     assistant = services.graphs.resolve(body.assistant_id)
     request = to_run_request(body, assistant, services.settings)
     metadata = run_metadata(body)
@@ -67,6 +73,7 @@ async def accept_run(
         idempotency=idempotency,
     )
     announce_stopped(services, principal, stopping=accepted.stopping, ended=accepted.ended)
+    services.announcer.run_queued()
     services.announcer.run_changed(thread_key(principal.user_id, thread_id))
     return accepted.run
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import UUID
 
@@ -11,7 +14,7 @@ from starlette.responses import Response
 
 from app.api.answers import json_answer
 from app.api.cancelling import request_cancel, run_once_ended
-from app.api.dependencies import IN_TURN, OpenStreamDep, PrincipalDep, ServicesDep
+from app.api.dependencies import IN_TURN, PrincipalDep, ServicesDep
 from app.api.following import answer_when_ended
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
@@ -21,6 +24,7 @@ from app.api.schemas import QueryModel, StrictModel, Uuid
 from app.runs import runs
 from app.runs.cancelling import CancelAction
 from app.runs.wire import to_json
+from tenancy.errors import TooManyStreams
 from tenancy.run_states import OPEN, RunState
 
 if TYPE_CHECKING:
@@ -37,6 +41,31 @@ class CancelQuery(QueryModel):
         "interrupt",
         description="`interrupt` keeps what the run wrote to its thread, `rollback` takes it back.",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelling:
+    """How a run is cancelled, and whether the answer waits for its end."""
+
+    action: CancelAction
+    waits: bool
+
+
+async def _cancelling(
+    principal: PrincipalDep, services: ServicesDep, query: Annotated[CancelQuery, Query()]
+) -> AsyncIterator[Cancelling]:
+    """Waiting takes one of the person's streams.
+
+    Without one left, a run can be stopped all the same; only the answer comes at once.
+    """
+    with ExitStack() as held:
+        waits = query.wait
+        if waits:
+            try:
+                held.enter_context(services.streams.held(principal.user_id))
+            except TooManyStreams:
+                waits = False
+        yield Cancelling(query.action, waits)
 
 
 class BulkCancelQuery(QueryModel):
@@ -80,8 +109,7 @@ async def cancel_run(
     run_id: UUID,
     principal: PrincipalDep,
     services: ServicesDep,
-    _slot: OpenStreamDep,
-    query: Annotated[CancelQuery, Query()],
+    how: Annotated[Cancelling, Depends(_cancelling, scope="request")],
 ) -> Response:
     """Cancel a run. Once this is answered it ends as cancelled, or had ended before.
 
@@ -91,13 +119,13 @@ async def cancel_run(
     async with services.database.reading(principal) as tx:
         await runs.get_run(tx, thread_id, run_id)
     await request_cancel(
-        services, principal, thread_id=thread_id, run_ids=[run_id], action=query.action
+        services, principal, thread_id=thread_id, run_ids=[run_id], action=how.action
     )
     async with services.database.reading(principal) as tx:
         run = await runs.get_run(tx, thread_id, run_id)
     if run.state not in OPEN:
         return json_answer(run_json(run))
-    if not query.wait:
+    if not how.waits:
         return json_answer(run_json(run), status=202)
 
     async def ended() -> bytes:

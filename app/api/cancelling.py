@@ -60,7 +60,7 @@ def announce_stopped(
         services.announcer.run_stopped(run_key(principal.user_id, run_id))
     for run_id in ended:
         services.announcer.run_changed(run_key(principal.user_id, run_id))
-    services.announcer.run_queued()  # what stood behind them may be its thread's head now
+        services.announcer.run_queued()  # what stood behind it may be its thread's head now
 
 
 def announce_deleted(

@@ -87,7 +87,10 @@ def answer_when_ended(
     """Answer with JSON that is there later. Meanwhile, blank lines."""
 
     async def source() -> AsyncGenerator[bytes, None]:
-        yield await answer()
+        try:
+            yield await answer()
+        except NotFound as error:  # deleted while it was waited for
+            yield _failure_json(error.code, str(error))
 
     return LiveResponse(
         source(),

@@ -30,11 +30,7 @@ class OriginGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or refuse it."""
-        if (
-            scope["type"] == "http"
-            and scope["method"] not in _SAFE_METHODS
-            and self._is_foreign(scope)
-        ):
+        if scope["type"] == "http" and _changes_something(scope) and self._is_foreign(scope):
             refusal = problem_response(scope, 403, ForeignOrigin.code, ForeignOrigin.message)
             await refusal(scope, receive, send)
             return
@@ -52,6 +48,11 @@ class OriginGuard:
             return site not in _OWN_SITE
         # Older browsers name the origin only; its host is then the one they were asking.
         return origin is not None and _host(origin) != headers.get(b"host")
+
+
+def _changes_something(scope: Scope) -> bool:
+    # A reader may ask for the run to end with it.
+    return scope["method"] not in _SAFE_METHODS or b"cancel_on_disconnect" in scope["query_string"]
 
 
 def _host(origin: str) -> str | None:

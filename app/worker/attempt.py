@@ -34,7 +34,7 @@ from tenancy.checkpoints.pool import Fence
 from tenancy.checkpoints.saver import TenantSaver
 from tenancy.checkpoints.store import TenantStore
 from tenancy.database.engine import DatabaseUnavailable
-from tenancy.errors import LeaseLost
+from tenancy.errors import CheckpointNotFound, LeaseLost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -210,7 +210,19 @@ class Attempt:
             # Not as this run: LangGraph would take its input to be applied already.
             before = thread_config(self._loaded)
             await repair_thread(graph, {"configurable": before["configurable"]})
+        await self._require_checkpoint(config)
         return self._loaded.request.input, config
+
+    async def _require_checkpoint(self, config: RunnableConfig) -> None:
+        """Make sure that the checkpoint that the client chose is there.
+
+        For LangGraph, one that is gone is an empty thread, on which the run would succeed.
+
+        Raises:
+            CheckpointNotFound: it was taken back after the run was accepted.
+        """
+        if "checkpoint_id" in config["configurable"] and not await self._saver.aget_tuple(config):
+            raise CheckpointNotFound
 
     async def _tell_values(self, graph: Pregel[Any, Any, Any, Any], head: StateSnapshot) -> None:
         """Stream what the last attempt has left, in place of what it had half streamed."""

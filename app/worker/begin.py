@@ -39,7 +39,7 @@ class LoadedRun:
     """Steps that earlier attempts have taken."""
     cancel_requested: bool
     follows_failure: bool
-    """Whether the thread's run before this one left something undone."""
+    """Whether the run that wrote the thread's newest state may have left something undone."""
     head: Mapping[str, Any]
     """The thread's newest checkpoint, read with the run; without an id where there is none."""
 

@@ -271,12 +271,12 @@ DECLARE
   run record;
   seq int;
   steps int := 0;
-  previous text;
+  unfinished boolean;
 BEGIN
   PERFORM tenant.begin_write(p_user);
   PERFORM tenant.hold_fence(p_run, p_fence);
   SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt, r.attempts_spent,
-    r.active_seconds, r.created_at, r.cancel_requested_at IS NOT NULL AS cancel_requested
+    r.active_seconds, r.cancel_requested_at IS NOT NULL AS cancel_requested
   INTO run
   FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run AND r.worker_id = p_worker;
   IF NOT FOUND THEN
@@ -289,9 +289,12 @@ BEGIN
     WHERE c.user_id = p_user AND c.thread_id = run.thread_id AND c.checkpoint_ns = ''
       AND c.run_id = p_run AND c.metadata ->> 'source' = 'loop';
   END IF;
-  SELECT r.state::text INTO previous FROM public.runs r
-  WHERE r.user_id = p_user AND r.thread_id = run.thread_id AND r.created_at < run.created_at
-  ORDER BY r.created_at DESC LIMIT 1;
+  -- Whoever wrote the newest state may have left something undone; also one that was deleted.
+  SELECT r.state IS DISTINCT FROM 'success' INTO unfinished
+  FROM public.checkpoints c
+  LEFT JOIN public.runs r ON r.user_id = c.user_id AND r.run_id = c.run_id
+  WHERE c.user_id = p_user AND c.thread_id = run.thread_id AND c.checkpoint_ns = ''
+  ORDER BY c.checkpoint_id DESC LIMIT 1;
   INSERT INTO public.run_events (user_id, run_id, seq, event, data)
   VALUES (
     p_user, p_run, seq, 'metadata',
@@ -300,7 +303,7 @@ BEGIN
   RETURN QUERY
   SELECT run.thread_id, run.graph_id, run.request, run.metadata, run.attempt, seq + 1,
     run.attempts_spent, run.active_seconds, run.cancel_requested, steps,
-    coalesce(previous <> 'success', false), c.*
+    coalesce(unfinished, false), c.*
   FROM (SELECT) AS one
   LEFT JOIN tenant.read_checkpoint(p_user, run.thread_id::text, '', NULL) AS c ON true;
 END $$;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 from uuid import uuid4
 
@@ -109,6 +110,38 @@ class TestARunThatIsAnswering:
         run = (await client.get(location)).json()
         assert (run["state"], run["cancel_requested_at"]) == ("running", None)
         await client.post(f"{location}/cancel", params={"wait": 1})
+
+    async def test_can_be_stopped_though_no_stream_is_left_to_wait_with(
+        self, postgres: PostgresServer
+    ) -> None:
+        async with running_service(postgres, max_streams_per_user=1) as narrow:
+            client = narrow.client("gem")
+            location = await answering(narrow, client)
+            async with client.stream("GET", f"{location}/stream") as only:
+                answer = await client.post(f"{location}/cancel", params={"wait": 1})
+                assert answer.status_code in (200, 202)
+                frames = [frame async for frame in follow(only)]
+            assert frames[-1].data["status"] == "interrupted"
+
+    async def test_is_not_stopped_by_a_page_of_another_site_that_reads_it(
+        self, service: RunningService
+    ) -> None:
+        client = service.client("hue")
+        location = await answering(service, client)
+        params, headers = {"cancel_on_disconnect": "true"}, {"Sec-Fetch-Site": "cross-site"}
+        answer = await client.get(f"{location}/stream", params=params, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (403, "foreign_origin")
+        await client.post(f"{location}/cancel", params={"wait": 1})
+
+    async def test_that_is_deleted_while_its_end_is_waited_for_is_told_as_gone(
+        self, service: RunningService
+    ) -> None:
+        client = service.client("ike")
+        location = await answering(service, client)
+        async with client.stream("GET", f"{location}/join") as waiting:
+            await client.delete(location)
+            answer = json.loads(await waiting.aread())
+        assert answer["__error__"]["error"] == "run_not_found"
 
 
 class TestARunThatHasEnded:
@@ -229,3 +262,29 @@ class TestAnEmptyRun:
         await client.post(f"{location}/cancel", params={"action": "rollback"})
         frames = await read_run(client, answer.headers["content-location"])
         assert frames[-2].data["error"] == "nothing_to_continue"
+
+
+class TestARunFromACheckpointThatWasTakenBack:
+    async def test_fails_and_leaves_the_conversation_as_it_was(
+        self, service: RunningService
+    ) -> None:
+        client = service.client("quo")
+        thread_id = await new_thread(client)
+        await read_run(client, await start_run(client, thread_id, "First"))
+        service.model.enqueue(HALF)
+        location = await start_run(client, thread_id, "Second")
+        async with client.stream("GET", f"{location}/stream") as response:
+            async for line in response.aiter_lines():
+                if " two" in line:
+                    break
+        state = (await client.get(f"/threads/{thread_id}/state")).json()
+        chosen = state["checkpoint"]["checkpoint_id"]
+        queued = await start_run(client, thread_id, "Third", checkpoint_id=chosen)
+        await client.post(f"{location}/cancel", params={"action": "rollback"})
+        frames = await read_run(client, queued)
+        assert frames[-2].data["error"] == "checkpoint_not_found"
+        state = (await client.get(f"/threads/{thread_id}/state")).json()
+        assert [each["content"] for each in state["values"]["messages"]] == [
+            "First",
+            "You said: First",
+        ]

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.frames import follow, logged, new_thread
+from tests.support.model_server import Script
 from tests.support.service import RunningService
 
 BODY = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "Hello"}]}}
@@ -25,6 +26,26 @@ class TestARunThatIsAskedForAgain:
         assert {each.status_code for each in answers} == {200}
         assert len({each.json()["run_id"] for each in answers}) == 1
         assert len((await client.get(path)).json()) == 1
+
+    async def test_is_the_same_run_though_it_left_nothing_to_go_on_with(
+        self, service: RunningService
+    ) -> None:
+        client = service.client("pru")
+        thread_id = await new_thread(client)
+        path = f"/threads/{thread_id}/runs"
+        service.model.enqueue(Script(text="one two", stall_at=1))
+        stopped = (await client.post(path, json=BODY)).json()["run_id"]
+        await service.model.wait_for_stall(
+            1 + sum(each.stalled_at is not None for each in service.model.requests)
+        )
+        await client.post(f"{path}/{stopped}/cancel", params={"wait": 1})
+        empty = {"assistant_id": "agent", "input": None}
+        headers = {"Idempotency-Key": "go-on"}
+        first = await client.post(path, json=empty, headers=headers)
+        assert first.status_code == 200, first.text
+        await client.get(f"{path}/{first.json()['run_id']}/join")
+        again = await client.post(path, json=empty, headers=headers)
+        assert (again.status_code, again.json()["run_id"]) == (200, first.json()["run_id"])
 
     async def test_with_another_body_is_refused(self, service: RunningService) -> None:
         client = service.client("pam")

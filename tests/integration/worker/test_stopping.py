@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -96,6 +97,28 @@ class TestAGraphThatDoesNotHeedAStop:
         *_, call, result = (await state_of(client, thread_id))["values"]["messages"]
         assert call["tool_calls"][0]["id"] == result["tool_call_id"] == "call-1"
         assert result["status"] == "error"
+
+    async def test_leaves_none_to_the_next_model_call_though_it_was_deleted(
+        self, service: RunningService
+    ) -> None:
+        client = service.client("gwen")
+        thread_id = await new_thread(client)
+        location = await start_run(client, thread_id, "use the tool", assistant="foreign")
+        async with asyncio.timeout(10):
+            while (await state_of(client, thread_id))["next"] != ["tools"]:
+                await asyncio.sleep(0.02)
+        await client.delete(location)
+        calls = len(service.model.requests)
+        second = await start_run(
+            client,
+            thread_id,
+            "never mind",
+            assistant="foreign",
+            config={"configurable": {"model_url": service.model.url}},
+        )
+        assert ended_as(await read_run(client, second)) == "success"
+        asked: Any = service.model.requests[calls].body["messages"]
+        assert [each["role"] for each in asked] == ["user", "assistant", "tool", "user"]
 
     async def test_is_ended_when_its_time_is_over(self, postgres: PostgresServer) -> None:
         async with running_service(postgres, graphs=GRAPHS, run_seconds=0.5) as short:

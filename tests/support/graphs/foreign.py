@@ -17,7 +17,10 @@ async def model(state: MessagesState, config: RunnableConfig) -> MessagesState:
         call = {"name": "wait", "args": {}, "id": "call-1"}
         return {"messages": [AIMessage("", tool_calls=[call])]}
     chat = ChatOllama(model="smollm2", base_url=config["configurable"]["model_url"])
-    return {"messages": [await chat.ainvoke(state["messages"], config)]}
+    try:
+        return {"messages": [await chat.ainvoke(state["messages"], config)]}
+    finally:
+        await chat._async_client._client.aclose()
 
 
 async def tools(state: MessagesState) -> MessagesState:
