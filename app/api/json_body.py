@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi import Request
@@ -17,19 +17,20 @@ from app.api.dependencies import PrincipalDep, ServicesDep
 from app.api.errors import field_errors
 from app.api.idempotency import note_body
 from app.api.refusals import BodyTooLarge, InvalidFields, MalformedRequest, UnsupportedMediaType
-from app.runs.input_rules import check_no_constructors
+from app.runs.input_rules import check_no_constructor
+from app.runs.large_work import LARGE_BYTES, in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_LEVELS = 100
+MOST_VALUES = 100_000
+"""Values and keys in a body: each costs many times what it takes on the wire."""
 _LENGTH = re.compile(r"[0-9]{1,18}")
-_INLINE_BYTES = 64 * 1024
-"""Larger bodies are examined in a thread, so that nobody's stream waits for it."""
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:"\[\]{}\\]++', re.DOTALL)
+"""A string, the beginning of a list or an object, or another value: never read twice."""
 
 _MOST_BYTES = 256 * 1024
-_ONE_LARGE_BODY = asyncio.Semaphore(1)
-"""Parsing holds the interpreter: large bodies take turns, and everybody else is served between."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -40,14 +41,13 @@ def json_body(model: type[Model], *, holds_input: bool = False) -> Callable[...,
     Only a body that holds a run's input may be as large as the settings say.
     """
 
-    async def read(request: Request, services: ServicesDep, _principal: PrincipalDep) -> Model:
+    async def read(request: Request, services: ServicesDep, principal: PrincipalDep) -> Model:
         most = services.settings.max_body_bytes
         raw = await _read_bounded(request, most if holds_input else min(most, _MOST_BYTES))
         note_body(request.scope, raw)
-        if len(raw) <= _INLINE_BYTES:
+        if len(raw) <= LARGE_BYTES:
             return parse_body(raw, model)
-        async with _ONE_LARGE_BODY:
-            return await asyncio.to_thread(parse_body, raw, model)
+        return await in_turn(principal.user_id, parse_body, raw, model)
 
     return read
 
@@ -56,16 +56,16 @@ def parse_body(raw: bytes, model: type[Model]) -> Model:
     """Parse and validate a body; an empty one stands for an object without fields.
 
     Raises:
-        MalformedRequest: it is not JSON, or too deep.
+        MalformedRequest: it is not JSON, too deep, or of too many values.
         InvalidInput: it holds one of LangChain's serialised constructors.
         InvalidFields: it is not what the model takes.
     """
+    _check_count(raw)
     try:
         value = from_json(raw, allow_inf_nan=False) if raw else {}
     except ValueError:
         raise MalformedRequest("The body is not valid JSON.") from None
     _check_values(value)
-    check_no_constructors(value)
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -104,8 +104,14 @@ def _is_json(request: Request) -> bool:
     return media_type.strip().lower() == "application/json"
 
 
+def _check_count(raw: bytes) -> None:
+    """Refuse a body of too many values before anything is made of them."""
+    if any(True for _ in islice(_TOKEN.finditer(raw), MOST_VALUES, None)):
+        raise MalformedRequest(f"The body has more than {MOST_VALUES} values.")
+
+
 def _check_values(value: object) -> None:
-    """Refuse what PostgreSQL or JSON cannot hold, and what is deeper than anything we mean."""
+    """Refuse what nothing can store, what is too deep, and what LangChain would construct."""
     level: list[Any] = [value]
     for _ in range(MOST_LEVELS):
         level = [child for each in level for child in _children(each)]
@@ -119,6 +125,7 @@ def _children(value: Any) -> Iterator[Any]:  # noqa: ANN401 - JSON of any kind
         if "\0" in value:
             raise InvalidFields([{"loc": ["body"], "msg": "Text must not contain NUL."}])
     elif isinstance(value, dict):
+        check_no_constructor(value)
         yield from value
         yield from value.values()
     elif isinstance(value, list):

@@ -11,6 +11,8 @@ from app.runs.threads import TITLE_LENGTH
 from tenancy.errors import InvalidInput
 
 MOST_MESSAGES = 100
+MOST_BLOCKS = 1000
+"""Content blocks in one message."""
 LONGEST_ID = 200
 
 _HUMAN = frozenset({"human", "user"})
@@ -64,23 +66,14 @@ def check_metadata(values: Mapping[str, Any], where: str) -> None:
         raise InvalidInput(f"`{where}` has a key that LangGraph keeps for itself.")
 
 
-def check_no_constructors(value: object) -> None:
-    """Refuse LangChain's serialised constructors, wherever they stand.
+def check_no_constructor(value: Mapping[str, Any]) -> None:
+    """Refuse LangChain's serialised constructors.
 
     Raises:
-        InvalidInput: there is one.
+        InvalidInput: the object is one.
     """
-    level: list[object] = [value]
-    while level:
-        if any(isinstance(each, Mapping) and "lc" in each for each in level):
-            raise InvalidInput("Objects with the key `lc` are not accepted.")
-        level = [child for each in level for child in _children(each)]
-
-
-def _children(value: object) -> list[object]:
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return value if isinstance(value, list) else []
+    if "lc" in value:
+        raise InvalidInput("Objects with the key `lc` are not accepted.")
 
 
 def check_messages(given: Mapping[str, Any], *, most_bytes: int, may_remove: bool = False) -> None:
@@ -178,6 +171,8 @@ def _texts(content: object) -> list[str]:
         return [content]
     if not isinstance(content, list):
         raise InvalidInput("A message's `content` is text, or a list of text blocks.")
+    if len(content) > MOST_BLOCKS:
+        raise InvalidInput(f"A message has at most {MOST_BLOCKS} content blocks.")
     return [_block_text(block) for block in content]
 
 

@@ -157,6 +157,7 @@ class TestARun:
             {"input": human([])},
             {"input": human(7)},
             {"input": human([{"type": "text", "text": ""}])},
+            {"input": human(["a"] * 1001)},
             {"input": human([{"type": "image_url", "image_url": "https://example.org/x.png"}])},
             {"input": {"messages": [{"type": "ai", "content": SECRET}]}},
             {"input": {"messages": [{"role": "assistant", "content": SECRET}]}},
