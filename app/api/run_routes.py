@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query
@@ -10,7 +11,7 @@ from starlette.responses import Response
 
 from app.api import sse
 from app.api.accepting import accept_run
-from app.api.answers import json_answer
+from app.api.answers import bounded_list, json_answer, json_bytes_answer
 from app.api.cancelling import announce_deleted
 from app.api.dependencies import IN_TURN, OpenStreamDep, PrincipalDep, ServicesDep
 from app.api.following import run_location, stream_run, wait_for_run
@@ -23,7 +24,11 @@ from app.api.run_views import run_json
 from app.runs import deletion, runs
 from app.runs.log_position import last_seq
 from app.runs.states import states_of
-from tenancy.errors import InvalidInput
+from tenancy.errors import InvalidInput, RunNotFound
+
+if TYPE_CHECKING:
+    from app.runs.runs import Run
+    from tenancy.database.tenant import TenantRead
 
 router = APIRouter(tags=["runs"], dependencies=[IN_TURN])
 
@@ -120,13 +125,30 @@ async def list_runs(
     services: ServicesDep,
     query: Annotated[RunListQuery, Query()],
 ) -> Response:
-    """List a thread's runs, newest first."""
+    """List a thread's runs, newest first.
+
+    With their `kwargs`, a list ends early once it is large.
+    """
     states = states_of(query.status) if query.status else None
     async with services.database.reading(principal) as tx:
         page = await runs.list_runs(
             tx, thread_id, states=states, limit=query.limit, offset=query.offset
         )
+        if "kwargs" in (query.select or ()):
+            body, _ = await bounded_list(_with_requests(tx, page, query.select))
+            return json_bytes_answer(body)
     return json_answer([run_json(run, query.select) for run in page])
+
+
+async def _with_requests(
+    tx: TenantRead, page: Iterable[Run], select: Sequence[str] | None
+) -> AsyncIterator[dict[str, Any]]:
+    for run in page:
+        try:
+            request = await runs.get_request(tx, run.run_id)
+        except RunNotFound:  # deleted since it was listed
+            continue
+        yield run_json(run, select, request)
 
 
 @router.get(

@@ -9,13 +9,15 @@ from app.runs.states import wire_status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.runs.runs import Run
+    from app.runs.runs import Run, RunRequest
 
 
-def run_json(run: Run, select: Sequence[str] | None = None) -> dict[str, Any]:
+def run_json(
+    run: Run, select: Sequence[str] | None = None, request: RunRequest | None = None
+) -> dict[str, Any]:
     """A run; with ``select``, the fields that were asked for.
 
-    ``kwargs`` comes only when asked for: it repeats the whole input.
+    ``kwargs`` comes only when asked for, and needs the ``request``: it repeats the whole input.
     """
     view = {
         "run_id": str(run.run_id),
@@ -34,7 +36,8 @@ def run_json(run: Run, select: Sequence[str] | None = None) -> dict[str, Any]:
     }
     if not select:
         return view
-    view["kwargs"] = run.request.as_json()
+    if request is not None:
+        view["kwargs"] = request.as_json()
     return {name: view[name] for name in select}
 
 

@@ -68,7 +68,10 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of a graph on a thread, as its owner sees it."""
+    """One execution of a graph on a thread, as its owner sees it.
+
+    What was asked for is read by itself: it holds the whole input.
+    """
 
     run_id: UUID
     thread_id: UUID
@@ -78,7 +81,6 @@ class Run:
     attempt: int
     metadata: Mapping[str, Any]
     multitask_strategy: str
-    request: RunRequest
     error_code: str | None
     error_message: str | None
     cancel_requested_at: datetime | None
@@ -119,7 +121,6 @@ _COLUMNS = (
     runs.c.attempt,
     runs.c.metadata,
     runs.c.multitask_strategy,
-    runs.c.request,
     runs.c.error_code,
     runs.c.error_message,
     runs.c.cancel_requested_at,
@@ -131,7 +132,6 @@ _COLUMNS = (
 def _run(row: sa.Row[Any]) -> Run:
     fields = {**row._mapping}  # noqa: SLF001 - SQLAlchemy's public name for it
     fields["state"] = RunState(row.state)
-    fields["request"] = RunRequest.from_json(row.request)
     return Run(**fields)
 
 
@@ -186,7 +186,6 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
         attempt=0,
         metadata=kept,
         multitask_strategy=multitask_strategy,
-        request=request,
         error_code=None,
         error_message=None,
         cancel_requested_at=None,
@@ -215,6 +214,18 @@ async def get_run(tx: TenantRead, thread_id: UUID, run_id: UUID) -> Run:
     return _run(row)
 
 
+async def get_request(tx: TenantRead, run_id: UUID) -> RunRequest:
+    """Return what was asked for when a run was accepted; it may be as large as a body.
+
+    Raises:
+        RunNotFound: the user has no such run.
+    """
+    stored = await tx.scalar(sa.select(runs.c.request).where(runs.c.run_id == run_id))
+    if stored is None:
+        raise RunNotFound
+    return RunRequest.from_json(stored)
+
+
 async def list_runs(
     tx: TenantRead,
     thread_id: UUID,
@@ -228,7 +239,7 @@ async def list_runs(
     Raises:
         ThreadNotFound: the user has no such thread.
     """
-    await thread_rows.get_thread(tx, thread_id)
+    await thread_rows.require_thread(tx, thread_id)
     query = sa.select(*_COLUMNS).where(runs.c.thread_id == thread_id)
     if states is not None:
         query = query.where(runs.c.state.in_([state.value for state in states]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from app.runs.runs import get_run
-from app.runs.threads import get_thread
+from app.runs.threads import require_thread
 from tenancy.run_states import OPEN
 from tenancy.tables import runs
 
@@ -25,7 +25,7 @@ async def run_after(tx: TenantRead, thread_id: UUID, accepted_at: datetime | Non
     Raises:
         ThreadNotFound: the user has no such thread.
     """
-    await get_thread(tx, thread_id)
+    await require_thread(tx, thread_id)
     later = sa.select(runs.c.run_id).where(runs.c.thread_id == thread_id)
     if accepted_at is not None:
         later = later.where(runs.c.created_at > accepted_at)
@@ -39,7 +39,7 @@ async def last_ended(tx: TenantRead, thread_id: UUID) -> datetime | None:
     Raises:
         ThreadNotFound: the user has no such thread.
     """
-    await get_thread(tx, thread_id)
+    await require_thread(tx, thread_id)
     mine = runs.c.thread_id == thread_id
     is_open = runs.c.state.in_([state.value for state in OPEN])
     oldest_open = sa.select(sa.func.min(runs.c.created_at)).where(mine, is_open).scalar_subquery()

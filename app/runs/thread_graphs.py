@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from app.agent.graphs import AGENT
-from app.runs.threads import get_thread
+from app.runs.threads import require_thread
 from tenancy.tables import checkpoints, runs
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ async def graph_of(tx: TenantRead, thread_id: UUID) -> str:
     Raises:
         ThreadNotFound: the user has no such thread.
     """
-    await get_thread(tx, thread_id)
+    await require_thread(tx, thread_id)
     made_by = checkpoints.c.metadata["graph_id"].astext
     of_state = (
         sa.select(made_by)

@@ -170,6 +170,17 @@ async def get_thread(tx: TenantRead, thread_id: UUID) -> Thread:
     return _thread(row)
 
 
+async def require_thread(tx: TenantRead, thread_id: UUID) -> None:
+    """See that a thread is there. How it stands costs more to say.
+
+    Raises:
+        ThreadNotFound: the user has none with this id.
+    """
+    query = sa.select(threads.c.thread_id).where(threads.c.thread_id == thread_id, _IS_THERE)
+    if await tx.scalar(query) is None:
+        raise ThreadNotFound
+
+
 async def update_thread(tx: TenantWrite, thread_id: UUID, *, metadata: Mapping[str, Any]) -> Thread:
     """Merge metadata into a thread's own; a key given as null stays, with the value null.
 

@@ -55,3 +55,21 @@ class TestAStreamedRun:
             thread["thread_id"], checkpoint_id=history[1]["checkpoint"]["checkpoint_id"]
         )
         assert at == history[1]
+
+
+class TestAListOfRuns:
+    async def test_repeats_what_was_asked_for_only_as_far_as_it_is_not_too_much(
+        self, service: RunningService
+    ) -> None:
+        http = service.client("repeater")
+        thread = (await http.post("/threads", json={})).json()["thread_id"]
+        given = {"messages": [{"role": "user", "content": "a" * 900_000} for _ in range(5)]}
+        for _ in range(3):
+            body = {"assistant_id": "agent", "input": given}
+            await http.post(f"/threads/{thread}/runs", json=body)
+        plain = (await http.get(f"/threads/{thread}/runs")).json()
+        assert len(plain) == 3
+        assert all("kwargs" not in run for run in plain)
+        chosen = (await http.get(f"/threads/{thread}/runs?select=run_id&select=kwargs")).json()
+        assert [run["run_id"] for run in chosen] == [run["run_id"] for run in plain[:2]]
+        assert all(run["kwargs"]["input"] == given for run in chosen)
