@@ -74,6 +74,8 @@ class EventBuffer:
     """Collects events between two flushes, in order."""
 
     modes: Sequence[str]
+    size: int = 0
+    """How many bytes wait, without those of a message that still grows."""
     _ready: list[Event | StateEvent] = field(default_factory=list)
     _delta: _Delta | None = None
     _partial: _Partial | None = None
@@ -94,7 +96,7 @@ class EventBuffer:
     def add(self, event: Event | StateEvent) -> None:
         """Add an event that is frozen already."""
         self._close()
-        self._ready.append(event)
+        self._append(event)
 
     def add_part(self, part: Part) -> None:
         """Add what LangGraph streamed."""
@@ -123,6 +125,14 @@ class EventBuffer:
         for event in self._ready:
             if isinstance(event, StateEvent):
                 event.give_up()
+        self._measure()
+
+    def look(self) -> None:
+        """Let states go whose checkpoints are stored by now."""
+        for event in self._ready:
+            if isinstance(event, StateEvent):
+                event.is_waiting()
+        self._measure()
 
     def take(self) -> list[Event]:
         """What can be stored: everything up to a state that waits for its checkpoint."""
@@ -131,7 +141,15 @@ class EventBuffer:
             self._close()
             count = len(self._ready)
         taken, self._ready = self._ready[:count], self._ready[count:]
+        self._measure()
         return [each.closed() if isinstance(each, StateEvent) else each for each in taken]
+
+    def _append(self, event: Event | StateEvent) -> None:
+        self._ready.append(event)
+        self.size += _size(event)
+
+    def _measure(self) -> None:
+        self.size = sum(map(_size, self._ready))
 
     def _add_tuple(self, event: str, message: BaseMessage, metadata: dict[str, Any]) -> None:
         if self._delta is not None and self._delta.takes(event, message):
@@ -147,7 +165,7 @@ class EventBuffer:
         """Freeze what is still growing; of one message, both ways of telling it at once."""
         for growing in (self._delta, self._partial):
             if growing is not None:
-                self._ready.append(growing.frozen())
+                self._append(growing.frozen())
         self._delta = self._partial = None
 
     def _add_whole(self, suffix: str, message: BaseMessage, metadata: dict[str, Any]) -> None:
@@ -174,6 +192,10 @@ class EventBuffer:
 
 def _is_waiting(event: Event | StateEvent) -> bool:
     return isinstance(event, StateEvent) and event.is_waiting()
+
+
+def _size(event: Event | StateEvent) -> int:
+    return event.size if isinstance(event, StateEvent) else len(event.data)
 
 
 def _joined(known: AIMessageChunk, chunk: BaseMessage) -> AIMessageChunk:

@@ -9,7 +9,7 @@ reference, see docs/decisions/0013-states-by-reference.md. Pure: no clock, no da
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from app.runs.events import CheckpointRef, Event
 from app.runs.state_templates import FrozenState, freeze_state, survives_storage
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 STATE_MODES = frozenset({"values", "checkpoints", "tasks", "debug"})
 _INTERRUPT = "__interrupt__"
+_CLOSED = FrozenState(b"")
 
 
 class Checkpoints(Protocol):
@@ -39,34 +40,55 @@ class NoCheckpoints:
         return False
 
 
-@dataclass(slots=True, eq=False)
 class StateEvent:
-    """An event that will leave out its state if it comes to know the state's checkpoint."""
+    """An event that will leave out its state if it comes to know the state's checkpoint.
 
-    event: str
-    frozen: FrozenState
-    checkpoints: Checkpoints
-    ref: CheckpointRef | None = None
-    is_whole: bool = False
+    Until that is certain it has both forms of it, and from then on one.
+    """
+
+    __slots__ = ("_checkpoints", "_closed", "_frozen", "_name", "ref")
+
+    def __init__(
+        self, name: str, frozen: FrozenState, checkpoints: Checkpoints, ref: CheckpointRef | None
+    ) -> None:
+        self._name = name
+        self._frozen = frozen
+        self._checkpoints = checkpoints
+        self.ref = ref
+        self._closed: Event | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes it holds."""
+        if self._closed is not None:
+            return len(self._closed.data)
+        return len(self._frozen.whole) + len(self._frozen.template or b"")
 
     def is_waiting(self) -> bool:
         """Whether its checkpoint has to be named yet, or to be committed."""
-        return not self.is_whole and (self.ref is None or self._is_held() is None)
+        if self._closed is None and self.ref is not None:
+            held = self._checkpoints.holds(self.ref.namespace, self.ref.checkpoint_id)
+            if held is not None:
+                self._close(by_reference=held)
+        return self._closed is None
 
     def give_up(self) -> None:
         """Wait for no checkpoint any more, unless it is there."""
-        self.is_whole = self.is_whole or self.is_waiting()
+        if self.is_waiting():
+            self._close(by_reference=False)
 
     def closed(self) -> Event:
         """What is stored."""
-        if self.frozen.template is None or self.is_whole or not self._is_held():
-            return Event(self.event, self.frozen.whole)
-        return Event(self.event, self.frozen.template, self.ref)
+        self.give_up()
+        return cast("Event", self._closed)
 
-    def _is_held(self) -> bool | None:
-        if self.ref is None:
-            return None
-        return self.checkpoints.holds(self.ref.namespace, self.ref.checkpoint_id)
+    def _close(self, *, by_reference: bool) -> None:
+        template = self._frozen.template
+        if by_reference and template is not None:
+            self._closed = Event(self._name, template, self.ref)
+        else:
+            self._closed = Event(self._name, self._frozen.whole)
+        self._frozen = _CLOSED
 
 
 @dataclass(slots=True)
@@ -95,7 +117,7 @@ class StateEvents:
 
     def _values(self, suffix: str, data: Any) -> Event | StateEvent:  # noqa: ANN401
         if self._unnamed is not None:
-            self._unnamed.is_whole = True  # no checkpoint was made of it
+            self._unnamed.give_up()  # no checkpoint was made of it
             self._unnamed = None
         if suffix or not isinstance(data, dict) or _INTERRUPT in data:
             return Event(f"values{suffix}", to_json(data))

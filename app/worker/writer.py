@@ -29,6 +29,8 @@ FLUSH_SECONDS = 0.05
 SLOWEST_FLUSH_SECONDS = 0.2
 MOST_PENDING = 1000
 """Events a run may have emitted and not stored; past it, the graph waits."""
+MOST_PENDING_BYTES = 16_000_000
+"""The same of their bytes, and of those that are being stored."""
 _BACKOFF = 10
 """A flush that took t is followed by a pause of at least 10 t: a slow database is asked less."""
 
@@ -51,6 +53,7 @@ class EventWriter:
         self._next_seq = next_seq
         self._buffer = EventBuffer(modes)
         self._storing: list[Event] = []
+        self._storing_bytes = 0
         self._on_failure = on_failure
         self._pending = asyncio.Event()
         self._flushed = asyncio.Event()
@@ -70,6 +73,7 @@ class EventWriter:
 
     def checkpoints_changed(self) -> None:
         """Look whether a state that waited for its checkpoint can be stored now."""
+        self._buffer.look()
         self._pending.set()
 
     def emit(self, event: Event) -> None:
@@ -87,10 +91,14 @@ class EventWriter:
         if part[1] == "messages" and not self._streaming:
             self._streaming = True
             self._hurry.set()
-        while len(self._buffer) > MOST_PENDING and not self._task.done():
+        while self._is_too_much() and not self._task.done():
             self._buffer.give_up()  # what would come next, the checkpoint's name, must not wait
             self._flushed.clear()
             await self._flushed.wait()
+
+    def _is_too_much(self) -> bool:
+        pending_bytes = self._buffer.size + self._storing_bytes
+        return len(self._buffer) > MOST_PENDING or pending_bytes > MOST_PENDING_BYTES
 
     async def settle(self, outcome: Outcome) -> None:
         """Store what is left together with the run's outcome.
@@ -156,11 +164,13 @@ class EventWriter:
         self._storing = [*self._storing, *self._buffer.take()]
         if not self._storing:
             return
+        self._storing_bytes = sum(len(event.data) for event in self._storing)
         await while_database_is_away(
             append_events, self._database, self._run, self._next_seq, self._storing
         )
         self._next_seq += len(self._storing)
         self._storing = []
+        self._storing_bytes = 0
         self._flushed.set()
         self._announce()
 

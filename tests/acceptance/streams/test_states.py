@@ -10,8 +10,7 @@ import asyncpg
 import httpx
 import pytest
 
-from app.runs.events import Event
-from app.runs.state_templates import WHOLE_BYTES
+from app.runs.state_templates import WHOLE_BYTES, FrozenState
 from app.worker.states import StateEvent
 from tests.support.frames import Frame, new_thread, read_run, start_run
 from tests.support.model_server import Script
@@ -59,13 +58,13 @@ class Conversation:
 def emitted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bytes]]:
     """Every state as it was when it was emitted, in order."""
     seen: list[tuple[str, bytes]] = []
-    closed = StateEvent.closed
+    made = StateEvent.__init__
 
-    def watched(event: StateEvent) -> Event:
-        seen.append((event.event, event.frozen.whole))
-        return closed(event)
+    def watched(event: StateEvent, name: str, frozen: FrozenState, *about: Any) -> None:
+        seen.append((name, frozen.whole))
+        made(event, name, frozen, *about)
 
-    monkeypatch.setattr(StateEvent, "closed", watched)
+    monkeypatch.setattr(StateEvent, "__init__", watched)
     return seen
 
 

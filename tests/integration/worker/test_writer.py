@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,44 @@ async def test_a_flush_that_failed_is_stored_with_the_outcome_and_once(
     assert page is not None
     assert page.state == RunState.SUCCESS
     assert [(event.seq, event.data) for event in page.events] == [(1, b"1"), (2, b"2"), (3, b"3")]
+
+
+async def test_a_graph_waits_where_it_emits_more_than_is_stored(
+    tenants: TenantDatabase,
+    announcer: Announcer,
+    run: ClaimedRun,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go_on = asyncio.Event()
+
+    async def append(*flush: Any) -> None:
+        await go_on.wait()
+        await append_events(*flush)
+
+    monkeypatch.setattr(writer, "append_events", append)
+    monkeypatch.setattr(writer, "MOST_PENDING_BYTES", 1_000_000)
+    failures: list[BaseException] = []
+    events = EventWriter(tenants, announcer, run, 1, ["custom"], failures.append)
+    emitted = 0
+
+    async def graph() -> None:
+        nonlocal emitted
+        for _ in range(20):
+            await events.emit_part(((), "custom", "a" * 100_000))
+            emitted += 1
+
+    emitting = asyncio.create_task(graph())
+    await asyncio.wait([emitting], timeout=0.5)
+    assert emitted == 9, "what is being stored counts as well"
+    go_on.set()
+    async with asyncio.timeout(10):
+        await emitting
+    await events.settle(SUCCEEDED)
+
+    page = await read_log(tenants, run, run.run_id, 19)
+    assert page is not None
+    assert [event.seq for event in page.events] == [20]
+    assert not failures
 
 
 @pytest.mark.parametrize("most_pending", [1, 1000])

@@ -78,6 +78,24 @@ class TestValues:
         assert behind.data == b"2"
         assert buffer.take() == []
 
+    def test_are_held_twice_only_until_their_checkpoint_is_certain(self) -> None:
+        buffer, checkpoints = buffer_of("values", "custom")
+        values(buffer)
+        checkpoint(buffer)
+        assert buffer.size > len(LONG)
+        checkpoints.known["c1"] = True
+        buffer.look()
+        assert 0 < buffer.size < len(LONG)
+        assert whole(buffer.take()[0]) == STATE
+        assert buffer.size == 0
+
+    def test_that_nobody_waits_for_any_more_are_held_once(self) -> None:
+        buffer, _ = buffer_of("values")
+        values(buffer)
+        held = buffer.size
+        buffer.give_up()
+        assert len(to_json(STATE)) == buffer.size < held
+
     def test_that_are_small_wait_for_nothing(self) -> None:
         buffer, _ = buffer_of("values")
         values(buffer, {"text": "short"})
