@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.api import sse
+from app.runs.large_work import json_in_turn
 from app.runs.referenced import GoneEvent
-from app.runs.wire import to_json
 from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def follow_run(
 async def present_values(services: Services, principal: Principal, thread_id: UUID) -> bytes:
     """What a thread holds now."""
     state = await services.history.state(principal, thread_id)
-    return to_json(state["values"])
+    return await json_in_turn(principal.user_id, state["values"])
 
 
 class RunFrames:

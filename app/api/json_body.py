@@ -18,7 +18,8 @@ from app.api.errors import field_errors
 from app.api.idempotency import note_body
 from app.api.refusals import BodyTooLarge, InvalidFields, MalformedRequest, UnsupportedMediaType
 from app.runs.input_rules import check_no_constructor
-from app.runs.large_work import LARGE_BYTES, in_turn
+from app.runs.large_work import in_turn
+from app.runs.sizes import LARGE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -135,7 +135,7 @@ async def list_runs(
             tx, thread_id, states=states, limit=query.limit, offset=query.offset
         )
         if "kwargs" in (query.select or ()):
-            body, _ = await bounded_list(_with_requests(tx, page, query.select))
+            body, _ = await bounded_list(principal.user_id, _with_requests(tx, page, query.select))
             return json_bytes_answer(body)
     return json_answer([run_json(run, query.select) for run in page])
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from app.api.answers import bounded_list, json_answer, json_bytes_answer
+from app.api.answers import bounded_list, json_answer, json_bytes_answer, state_answer
 from app.api.dependencies import IN_TURN, PrincipalDep, ServicesDep
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
@@ -47,7 +47,7 @@ async def get_state(
 ) -> Response:
     """Return a thread's newest state."""
     state = await services.history.state(principal, thread_id, subgraphs=query.subgraphs)
-    return json_answer(selected(state, query.select))
+    return await state_answer(principal.user_id, selected(state, query.select))
 
 
 @router.post(
@@ -102,7 +102,7 @@ async def get_state_at(
     state = await services.history.state(
         principal, thread_id, str(checkpoint_id), subgraphs=query.subgraphs
     )
-    return json_answer(selected(state, query.select))
+    return await state_answer(principal.user_id, selected(state, query.select))
 
 
 @router.post(
@@ -127,7 +127,7 @@ async def read_state_at(
         checkpoint_ns=checkpoint.checkpoint_ns or "",
         subgraphs=bool(body.subgraphs),
     )
-    return json_answer(selected(state, body.select))
+    return await state_answer(principal.user_id, selected(state, body.select))
 
 
 @router.post(
@@ -158,5 +158,7 @@ async def get_history(
         checkpoint_ns=checkpoint.checkpoint_ns or "",
     )
     async with aclosing(states):
-        body_json, _ = await bounded_list(selected(state, body.select) async for state in states)
+        body_json, _ = await bounded_list(
+            principal.user_id, (selected(state, body.select) async for state in states)
+        )
     return json_bytes_answer(body_json)

@@ -166,8 +166,11 @@ async def search_threads(
         else threads_alone(page)
     )
     listed, count = await bounded_list(
-        {name: view[name] for name in view if fields is None or name in fields}
-        async for view in views
+        principal.user_id,
+        (
+            {name: view[name] for name in view if fields is None or name in fields}
+            async for view in views
+        ),
     )
     headers = {"X-Pagination-Total": str(total)}
     if body.offset + count < total:

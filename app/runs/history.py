@@ -8,6 +8,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.agent.graphs import AGENT
+from app.runs.sizes import is_large
 from app.runs.thread_graphs import graph_of
 from tenancy.checkpoints.saver import TenantReader
 from tenancy.errors import AssistantNotFound, CheckpointNotFound
@@ -79,14 +80,16 @@ class ThreadHistory:
     ) -> AsyncGenerator[dict[str, Any], None]:
         """A thread's states, newest first, each as :meth:`state` gives it.
 
-        ``before`` is a checkpoint's id: only older ones are returned. They are read a few at a
-        time, as the caller asks for more, since each may hold a whole conversation.
+        ``before`` is a checkpoint's id: only older ones are returned. They are read as the
+        caller asks for more, a few at a time while they are small: each may hold a whole
+        conversation.
 
         Raises:
             ThreadNotFound: the user has no such thread.
         """
         graph = await self._graph(owner, thread_id)
         config = _config(thread_id, checkpoint_id, checkpoint_ns)
+        at_once = 1
         while limit > 0:
             page = [
                 snapshot
@@ -94,14 +97,15 @@ class ThreadHistory:
                     config,
                     filter=dict(metadata) if metadata else None,
                     before=_config(thread_id, before, checkpoint_ns) if before else None,
-                    limit=min(limit, READ_AT_ONCE),
+                    limit=min(limit, at_once),
                 )
             ]
             for snapshot in page:
                 yield await self._json(owner, snapshot)
-            if len(page) < READ_AT_ONCE or checkpoint_id is not None:
+            if len(page) < at_once or checkpoint_id is not None:
                 return
             limit -= len(page)
+            at_once = 1 if any(is_large(state.values) for state in page) else READ_AT_ONCE
             before = page[-1].config["configurable"]["checkpoint_id"]
 
     async def run_values(self, owner: Owner, run: Run) -> Any:  # noqa: ANN401 - a graph's own

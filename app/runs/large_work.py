@@ -11,13 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
+from app.runs.sizes import is_large
+from app.runs.wire import to_json
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenancy.principal import UserId
-
-LARGE_BYTES = 64 * 1024
-"""Up to this size, something is worked on at once: nobody's stream notices."""
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -46,3 +46,8 @@ async def in_turn(
         except asyncio.CancelledError:
             await asyncio.wait([work])
             raise
+
+
+async def json_in_turn(user_id: UserId, value: object) -> bytes:
+    """A value of a person's as ``to_json`` makes it; a large one in turn."""
+    return await in_turn(user_id, to_json, value) if is_large(value) else to_json(value)

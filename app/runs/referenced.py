@@ -17,6 +17,8 @@ from langgraph.pregel._io import read_channels
 
 from app.agent.graphs import AGENT
 from app.runs.events import CheckpointRef
+from app.runs.large_work import in_turn
+from app.runs.sizes import is_large
 from app.runs.state_templates import filled
 from app.runs.wire import to_json
 from tenancy.checkpoints.saver import TenantReader
@@ -81,6 +83,7 @@ class _State:
 
     ref: CheckpointRef
     values: dict[str, Any] | None
+    is_large: bool
 
     def part(self, key: str) -> bytes | None:
         if self.values is None or key not in self.values:
@@ -115,7 +118,10 @@ class ReferencedStates:
                 continue
             if state is None or state.ref != event.state_of:
                 state = await self._read(owner, run, event.state_of)
-            data = filled(event.data, state.part)
+            if state.is_large:
+                data = await in_turn(owner.user_id, filled, event.data, state.part)
+            else:
+                data = filled(event.data, state.part)
             yield GoneEvent(event.seq) if data is None else replace(event, data=data, state_of=None)
 
     async def _read(self, owner: Owner, run: Run, ref: CheckpointRef) -> _State:
@@ -124,4 +130,5 @@ class ReferencedStates:
         except AssistantNotFound:  # taken away by the operator
             graph = self._graphs.get(AGENT)
         saver = TenantReader(self._pool, self._database, owner)
-        return _State(ref, await values_at(graph, saver, run.thread_id, ref))
+        values = await values_at(graph, saver, run.thread_id, ref)
+        return _State(ref, values, is_large(values))
