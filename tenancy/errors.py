@@ -15,6 +15,7 @@ holds the one table from these classes to statuses.
     ├── Conflict
     │   ├── ThreadAlreadyExists
     │   ├── ThreadBusy
+    │   ├── ThreadTooLarge
     │   └── IdempotencyConflict
     ├── UserUnavailable           the user is suspended, being erased, or gone
     ├── LeaseLost                 the run belongs to another worker now
@@ -119,6 +120,13 @@ class ThreadBusy(Conflict):
 
     code = "thread_busy"
     message = "This thread is busy. Wait until its run has ended, or cancel it."
+
+
+class ThreadTooLarge(Conflict):
+    """A thread holds as much as one may."""
+
+    code = "thread_too_large"
+    message = "This thread is too large for something of this length. Begin a new one."
 
 
 class IdempotencyConflict(Conflict):

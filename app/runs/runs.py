@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import sqlalchemy as sa
 
 from app.runs import threads as thread_rows
+from app.runs.thread_size import require_room
 from tenancy.errors import RunNotFound, ThreadNotFound
 from tenancy.run_states import RunState
 from tenancy.tables import runs, threads
@@ -160,10 +161,12 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
 
     Raises:
         ThreadNotFound: no such thread, and ``if_not_exists`` is ``reject``.
+        ThreadTooLarge: the thread holds too much already for an input as large as this one.
         ThreadBusy: the strategy is ``reject`` and the thread has a run; or it is being deleted.
         IdempotencyConflict: the key came with another request before.
         RunNotFound: the run that the key stands for was deleted meanwhile.
     """
+    await require_room(database, owner, thread_id, (request.input, request.context))
     run_id, create = uuid4(), if_not_exists == "create"
     kept = dict(metadata or {})
     what = (assistant_id, graph_id, request.as_json(), kept, title)

@@ -13,6 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 from app.agent.graphs import AGENT
 from app.runs.input_rules import check_agent_input, with_removals
 from app.runs.thread_graphs import graph_of
+from app.runs.thread_size import require_room
 from tenancy.checkpoints.state_saver import StateSaver
 from tenancy.errors import CheckpointNotFound, InvalidInput, StoaError
 
@@ -63,11 +64,13 @@ class StateUpdates:
             ThreadNotFound: the user has no such thread.
             CheckpointNotFound: the thread has no such checkpoint.
             AssistantNotFound: the thread's graph is not there any more.
+            ThreadTooLarge: the thread holds too much already for values as large as these.
             ThreadBusy: a run holds the thread, or its state has changed meanwhile.
             InvalidInput: the graph has no such node, or cannot take the values.
         """
         async with self._database.reading(owner) as tx:
             graph_id = await graph_of(tx, thread_id)
+        await require_room(self._database, owner, thread_id, change.values)
         saver = StateSaver(self._pool, self._database, owner)
         graph = self._graphs.get(graph_id).copy(update={"checkpointer": saver})
         if graph_id == AGENT and change.values is not None:

@@ -108,6 +108,7 @@ export const de: Catalogue = {
       graph_missing: "Den Assistenten, der in diesem Chat antwortet, gibt es nicht mehr.",
       graph_failed: "Der Assistent ist während der Antwort gescheitert.",
       thread_busy: "In diesem Chat entsteht gerade eine andere Antwort. Bitte versuchen Sie es gleich noch einmal.",
+      thread_too_large: "Dieser Chat ist zu groß für eine so lange Nachricht. Bitte beginnen Sie einen neuen.",
       too_many_requests: "Das war zu viel auf einmal. Bitte versuchen Sie es gleich noch einmal.",
       offline: "Der Dienst ist nicht erreichbar. Bitte prüfen Sie Ihre Verbindung.",
       message_too_large: "Die Nachricht ist zu lang.",

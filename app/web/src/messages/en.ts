@@ -105,6 +105,7 @@ export const en = {
       graph_missing: "The assistant that answers in this chat is no longer available.",
       graph_failed: "The assistant failed while it was answering.",
       thread_busy: "This chat is busy with another answer. Please try again in a moment.",
+      thread_too_large: "This chat has grown too large for a message of this length. Please begin a new one.",
       too_many_requests: "That was too much at once. Please try again in a moment.",
       offline: "The service cannot be reached. Check your connection and try again.",
       message_too_large: "The message is too long.",
