@@ -37,7 +37,8 @@ async def service(
 ) -> AsyncIterator[RunningService]:
     """With heartbeats so rare that nobody but the run itself notices what becomes of it."""
     graphs = traps.declare(tmp_path_factory.mktemp("graphs"))
-    async with running_service(postgres, graphs=graphs) as running:
+    rare = {"heartbeat_seconds": 100, "lease_seconds": 300}
+    async with running_service(postgres, graphs=graphs, **rare) as running:
         yield running
 
 
