@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 BEAT_SECONDS = 5.0
+PART_BYTES = 64 * 1024
 END_SECONDS = 2.0
 """How long a client may take to take the end of a response that is cut short."""
 
@@ -63,7 +64,8 @@ class LiveResponse(Response):
         self._whole = whole
         self._when_gone = when_gone
         self._last_sent = 0.0
-        self._is_sending = False
+        self._sending = asyncio.Lock()
+        self._in_piece = False
         self._has_started = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,9 +103,10 @@ class LiveResponse(Response):
     async def _end_early(self, scope: Scope, send: Send) -> None:
         """End the body if that makes sense and the client takes it; else break the connection.
 
+        It makes none in the middle of a piece: half an event is not to be taken for a whole one.
         Nobody is waited for: a client that does not read would never take the end.
         """
-        if self._has_started and not self._whole:
+        if self._has_started and not self._whole and not self._in_piece:
             try:
                 async with asyncio.timeout(END_SECONDS):
                     await self._send(send, b"", more=False)
@@ -125,16 +128,26 @@ class LiveResponse(Response):
             await asyncio.sleep(self._last_sent + BEAT_SECONDS - clock())
             if clock() < self._last_sent + BEAT_SECONDS:
                 continue
-            if self._is_sending or not self._has_started:
+            if self._sending.locked() or not self._has_started:
                 self._last_sent = clock()
             else:
                 await self._send(send, self._beat)
 
     async def _send(self, send: Send, piece: bytes, *, more: bool = True) -> None:
-        self._last_sent = asyncio.get_running_loop().time()
-        self._is_sending = True
-        await send({"type": "http.response.body", "body": piece, "more_body": more})
-        self._is_sending = False
+        """Send a piece in parts, each once the ones before it are on their way.
+
+        The server keeps what it is given: of a large piece that its client does not take, as
+        little as possible.
+        """
+        async with self._sending:
+            self._last_sent = asyncio.get_running_loop().time()
+            self._in_piece = True
+            for start in range(0, max(len(piece), 1), PART_BYTES):
+                part = piece[start : start + PART_BYTES]
+                is_last = start + PART_BYTES >= len(piece)
+                body = {"body": part, "more_body": more or not is_last}
+                await send({"type": "http.response.body", **body})
+            self._in_piece = False
 
 
 def _came_to_its_end(pump: asyncio.Task[None]) -> bool:
