@@ -37,8 +37,9 @@ async def service(
 ) -> AsyncIterator[RunningService]:
     """With heartbeats so rare that nobody but the run itself notices what becomes of it."""
     graphs = traps.declare(tmp_path_factory.mktemp("graphs"))
-    rare = {"heartbeat_seconds": 100, "lease_seconds": 300}
-    async with running_service(postgres, graphs=graphs, **rare) as running:
+    async with running_service(
+        postgres, graphs=graphs, heartbeat_seconds=100, lease_seconds=300
+    ) as running:
         yield running
 
 
