@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import Processor
 
+    from tenancy.errors import StoaError
     from tenancy.principal import UserId
 
 
@@ -67,6 +68,23 @@ def tenant_reference(user_id: UserId) -> str:
 def stack_of(error: BaseException) -> list[str]:
     """Where an exception and its causes came from: places and classes, never messages."""
     return [line for each in _chain(error) for line in _described(each)]
+
+
+def facts_of(error: StoaError) -> dict[str, str]:
+    """What a log line says of an expected error: its code, and PostgreSQL's own if it has one."""
+    sqlstate = getattr(error, "sqlstate", None)
+    return {"code": error.code} | ({"sqlstate": sqlstate} if sqlstate else {})
+
+
+def place_of(error: BaseException) -> str | None:
+    """Where an exception was raised, as ``file.py:line function``; None where it never was."""
+    traceback = error.__traceback__
+    if traceback is None:
+        return None
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    code = traceback.tb_frame.f_code
+    return f"{code.co_filename.rpartition('/')[2]}:{traceback.tb_lineno} {code.co_name}"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

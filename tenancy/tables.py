@@ -100,6 +100,7 @@ run_attempts = Table(
     Column("fence", BigInteger, primary_key=True),
     Column("attempt", Integer),
     Column("worker_id", UUID),
+    Column("host", Text),
     _at("claimed_at"),
     _at("ended_at"),
     Column("ended_by", Text),

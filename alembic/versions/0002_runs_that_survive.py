@@ -48,6 +48,7 @@ STATEMENTS = (
       fence bigint NOT NULL,
       attempt int NOT NULL,
       worker_id uuid NOT NULL,
+      host text,
       claimed_at timestamptz NOT NULL,
       ended_at timestamptz,
       ended_by text,

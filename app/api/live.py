@@ -16,6 +16,7 @@ import structlog
 from starlette.responses import Response
 
 from app.api.connection import abort_connection
+from app.logging import facts_of
 from tenancy.errors import ServiceUnavailable
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _came_to_its_end(pump: asyncio.Task[None]) -> bool:
     try:
         pump.result()
     except ServiceUnavailable as error:
-        log.warning("a long response was cut short", code=error.code)
+        log.warning("a long response was cut short", **facts_of(error))
         return False
     return True
 

@@ -11,11 +11,13 @@ from langgraph.errors import GraphDrained
 
 from app import faults
 from app.agent.answer import INCOMPLETE, STOPPED
+from app.logging import place_of
 from app.runs.events import CheckpointRef, Event
 from app.runs.referenced import persisted_channels, values_at
 from app.runs.wire import to_json
+from app.stopping import end_task
 from app.worker.begin import go_on_from, run_config, step_limit, thread_config
-from app.worker.follow_stop import StopFollower
+from app.worker.follow_stop import STOP_SECONDS, StopFollower
 from app.worker.outcome import (
     CANCELLED,
     DRAINED,
@@ -86,7 +88,6 @@ class Attempt:
         self._failure: BaseException | None = None
         self._steps_left = self._allowed_steps()
         self._partial = PartialAnswer()
-        self._graph_task: asyncio.Task[None] | None = None
         self._saver = self._open_saver(loaded.head)
         self._writer = EventWriter(
             services.database,
@@ -119,19 +120,18 @@ class Attempt:
         if self._loaded.attempts_spent >= self._services.limits.max_attempts:
             return WORKER_LOST
         task = asyncio.create_task(self._drive(), name=f"run {self._loaded.run.run_id}")
-        self._graph_task = task
         left = self._services.limits.run_seconds - self._loaded.active_seconds
         follower = StopFollower(self._stop, left, self._writer.emit)
         following = asyncio.create_task(follower.follow(task), name="stop")
         try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:  # the worker ends, or gave up its lease
-            await _end(task)
-            raise
-        finally:
-            await _end(following)
+            await asyncio.wait({task, following}, return_when=asyncio.FIRST_COMPLETED)
+        finally:  # also where the worker ends, or gave up its lease
+            await end_task(following)
+            await end_task(task, STOP_SECONDS if not task.done() else None)
+            if not task.done():
+                log.warning("a graph takes no notice of its end", graph_id=self._loaded.graph_id)
         outcome = self._judge(task, timed_out=follower.timed_out)
-        if task.cancelled():
+        if not task.done() or task.cancelled():
             await self._repair()
         return outcome
 
@@ -169,8 +169,7 @@ class Attempt:
     def failed(self, error: BaseException) -> None:
         """A write failed for good: end the graph, which would go on to its last node."""
         self._failure = self._failure or error
-        if self._graph_task is not None:
-            self._graph_task.cancel()
+        self._stop.cancel()
 
     async def _drive(self) -> None:
         graph = self._bound_graph(self._saver)
@@ -245,7 +244,8 @@ class Attempt:
         self._writer.emit(Event("values", to_json({**state.values, "__interrupt__": asked})))
 
     def _judge(self, task: asyncio.Task[None], *, timed_out: bool) -> Outcome:
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        is_cut_off = not task.done() or task.cancelled()
+        error = asyncio.CancelledError() if is_cut_off else task.exception()
         if self._failure is not None:
             return self._why(self._failure)
         stopped = self._stop.cancelled.is_set()
@@ -268,6 +268,7 @@ class Attempt:
             run_id=str(self._loaded.run.run_id),
             code=outcome.code,
             error=type(error).__name__,
+            at=place_of(error),
         )
         return outcome
 
@@ -309,8 +310,3 @@ class Attempt:
 async def _with_namespace(parts: AsyncIterator[Any], *, subgraphs: bool) -> AsyncIterator[Part]:
     async for part in parts:
         yield part if subgraphs else ((), *part)
-
-
-async def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)

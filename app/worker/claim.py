@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app import faults
+from app.logging import facts_of
 from app.stopping import RunStop
+from app.worker.execute import RunNotBegun
+from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import LeaseLost, StoaError
 
 if TYPE_CHECKING:
@@ -29,6 +32,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 1.0
+_END_SECONDS = 8.0
+"""How long runs that are cut off may take: whatever they write after it, the fence refuses."""
+AWAY_SECONDS = 5.0
+_LONGEST_AWAY_SECONDS = 60.0
+"""How long a run is kept whose writes fail since the database does not take them, at first and at
+most: given back at once, it would spend its attempts on one bad minute."""
 LOOK_AFTER_SECONDS = 60.0
 """How often the worker looks for runs that it holds without knowing."""
 
@@ -64,6 +73,7 @@ class Claimer:
         self._running: dict[UUID, RunningRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._look_at = 0.0
+        self._away_seconds = AWAY_SECONDS
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -103,12 +113,13 @@ class Claimer:
 
     async def stop(self) -> None:
         """Claim no more and cut off the runs in flight; retiring the worker gives them back."""
-        for task in self._tasks:  # first: a claim may be waiting for a dead connection
+        claiming = {self._task} if self._task is not None else set()
+        for task in (*claiming, *self._tasks):  # once each: what they leave behind takes a moment
             task.cancel()
-        await self._stop_claiming()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if ending := claiming | self._tasks:
+            _, late = await asyncio.wait(ending, timeout=_END_SECONDS)
+            if late:
+                log.warning("runs left to themselves", runs=len(late))
 
     async def _stop_claiming(self) -> None:
         if self._task is not None:
@@ -119,7 +130,7 @@ class Claimer:
         try:
             await self._dispatch.drain_worker(self._worker_id)
         except StoaError as error:
-            log.warning("draining could not be told", code=error.code)
+            log.warning("draining could not be told", **facts_of(error))
 
     async def _claim_for_ever(self) -> None:
         while True:
@@ -145,7 +156,7 @@ class Claimer:
         except LeaseLost:
             return []  # the lease keeper has noticed, or is about to
         except StoaError as error:
-            log.warning("claiming failed", code=error.code)
+            log.warning("claiming failed", **facts_of(error))
         except Exception:
             log.exception("claiming broke")
         else:
@@ -176,6 +187,7 @@ class Claimer:
 
     async def _execute(self, running: RunningRun) -> None:
         run = running.run
+        structlog.contextvars.bind_contextvars(run_id=str(run.run_id))
         try:
             await self._execute_or_give_back(running)
         finally:
@@ -187,17 +199,32 @@ class Claimer:
         try:
             is_settled = await self._executor.execute(run, running.stop)
         except LeaseLost:  # or so it seems: giving back changes nothing if it is somebody else's
-            log.info("run lost", run_id=str(run.run_id), fence=run.fence)
+            log.info("run lost", fence=run.fence)
+        except RunNotBegun as error:
+            log.warning("run not begun", **facts_of(error))
+            await self._wait_out()
+            await self._give_back(run, spend=False)
+            return
+        except DatabaseUnavailable as error:
+            log.warning("run given back", **facts_of(error))
+            await self._wait_out()
         except StoaError as error:
-            log.warning("run given back", run_id=str(run.run_id), code=error.code)
+            log.warning("run given back", **facts_of(error))
         except Exception:
-            log.exception("run given back", run_id=str(run.run_id))
+            log.exception("run given back")
         else:
+            self._away_seconds = AWAY_SECONDS
             if not is_settled:
                 await self._give_back(run, spend=False)
             return
         await asyncio.sleep(POLL_SECONDS)  # or one bad moment would use up every attempt
         await self._give_back(run, spend=True)
+
+    async def _wait_out(self) -> None:
+        """Pause, longer each time, while the database does not take what runs write."""
+        seconds = self._away_seconds
+        self._away_seconds = min(seconds * 2, _LONGEST_AWAY_SECONDS)
+        await asyncio.sleep(seconds)
 
     async def _give_back(self, run: ClaimedRun, *, spend: bool) -> None:
         """Put back a run that is not settled: nobody else may, while this worker lives."""
@@ -205,9 +232,7 @@ class Claimer:
             try:
                 released = await self._dispatch.release_run(run, spend=spend)
             except Exception as error:  # noqa: BLE001 - as long as it takes
-                log.warning(
-                    "giving back failed", run_id=str(run.run_id), error=type(error).__name__
-                )
+                log.warning("giving back failed", error=type(error).__name__)
                 await asyncio.sleep(POLL_SECONDS)
             else:
                 if released:

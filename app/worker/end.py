@@ -19,11 +19,11 @@ class LostLease(StoaError):
 class EndOfProcess:
     """The first signal asks for an end, a second one for a quick one; a lost lease is the end.
 
-    ``on_lost`` is called as soon as the lease is lost, from the lease's thread.
+    ``on_hurry`` is called once nothing more is to be waited for; it may be called from any thread.
     """
 
-    def __init__(self, on_lost: Callable[[], None]) -> None:
-        self._on_lost = on_lost
+    def __init__(self, on_hurry: Callable[[], None]) -> None:
+        self._on_hurry = on_hurry
         self._loop = asyncio.get_running_loop()
         self._end = asyncio.Event()
         self._lost = False
@@ -34,13 +34,14 @@ class EndOfProcess:
 
     def _on_signal(self) -> None:
         if self._end.is_set():
+            self._on_hurry()
             self.hurry.set()
         self._end.set()
 
     def lease_lost(self) -> None:
         """Called from the lease's thread."""
         self._lost = True
-        self._on_lost()
+        self._on_hurry()
         for event in (self.hurry, self._end):
             self._loop.call_soon_threadsafe(event.set)
 

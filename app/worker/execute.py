@@ -8,12 +8,17 @@ from app.runs.tail import run_key
 from app.worker.attempt import Attempt, ExecutionServices
 from app.worker.begin import load_run
 from app.worker.outcome import DRAINED
+from tenancy.database.engine import DatabaseUnavailable
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from app.stopping import RunStop
     from tenancy.principal import ClaimedRun
+
+
+class RunNotBegun(DatabaseUnavailable):
+    """The database did not even take the beginning of an attempt."""
 
 
 class RunExecutor:
@@ -31,10 +36,14 @@ class RunExecutor:
 
         Raises:
             LeaseLost: it is no longer ours; nothing was written.
+            RunNotBegun: Postgres did not take the attempt's beginning.
             DatabaseUnavailable: Postgres stayed away. That is no fault of the run's: it is not
                 settled, and whoever claimed it gives it back.
         """
-        loaded = await load_run(self._services.database, run, self._worker_id)
+        try:
+            loaded = await load_run(self._services.database, run, self._worker_id)
+        except DatabaseUnavailable as error:
+            raise RunNotBegun(sqlstate=error.sqlstate) from error
         self._services.announcer.run_changed(run_key(run.user_id, run.run_id))
         async with Attempt(self._services, loaded, stop) as attempt:
             outcome = await attempt.carry_out()

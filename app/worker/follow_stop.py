@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 3.0
 """How long a graph that stops by itself may take, beyond the calls that it must finish."""
+_CUTS = 3
+"""How often a graph is cancelled before it is left to itself."""
 _QUIET_LOOKS = 2
 """A call that has just ended is yet to be stored."""
 
@@ -37,7 +39,10 @@ class StopFollower:
         """Whether it is the time that ended the run."""
 
     async def follow(self, graph: asyncio.Task[None]) -> None:
-        """Wait for the stop; then cut the graph off unless it ends by itself."""
+        """Wait for the stop; then cut the graph off unless it ends by itself.
+
+        Returns when it takes no notice of that: whoever waits for it need not wait any longer.
+        """
         try:
             async with asyncio.timeout(self._seconds_left):
                 await self._stop.cancelled.wait()
@@ -49,7 +54,7 @@ class StopFollower:
             self._emit(Event("stopping", to_json({"tools": list(self._stop.finishing)})))
         if self._stop.heeded:
             await self._wait_for_calls()
-        while True:
+        for _ in range(_CUTS):
             graph.cancel()
             await asyncio.sleep(STOP_SECONDS)  # a graph may have taken it for something else
 

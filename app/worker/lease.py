@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.logging import facts_of
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.errors import StoaError
 from tenancy.reconcile.processes import process_start
@@ -117,7 +118,7 @@ class LeaseKeeper:
         try:
             renewed = await database.renew_lease(self._worker_id, self._lease_seconds)
         except StoaError as error:
-            log.warning("heartbeat failed", code=error.code)
+            log.warning("heartbeat failed", **facts_of(error))
             return True
         if renewed:
             self._renewed(asked_at)

@@ -11,6 +11,7 @@ import structlog
 
 from app.agent.graphs import GraphCatalogue
 from app.databases import dispatch_settings, listen_dsn, service_settings
+from app.logging import facts_of
 from app.worker.attempt import ExecutionLimits, ExecutionServices
 from app.worker.claim import Claimer
 from app.worker.end import EndOfProcess
@@ -52,7 +53,7 @@ class Service(Protocol):
 async def run_worker(
     settings: Settings,
     ready: Callable[[], None] | None = None,
-    lost: Callable[[], None] = lambda: None,
+    hurry: Callable[[], None] = lambda: None,
 ) -> None:
     """Run a worker until SIGTERM or SIGINT.
 
@@ -62,8 +63,8 @@ async def run_worker(
     Args:
         settings: the service's settings.
         ready: called once the worker claims runs.
-        lost: called from a thread when the lease is lost: what is left to do is to end, and a
-            dead connection must not hold that up.
+        hurry: called when the lease is lost, or a second signal came: what is left to do is to
+            end, and neither a dead connection nor a graph may hold that up.
 
     Raises:
         WrongRole: a database role may do more or less than it must.
@@ -73,7 +74,7 @@ async def run_worker(
     await assert_role(service_settings(settings), reads_content=True)
     await assert_role(dispatch_settings(settings), reads_content=False)
     worker_id = uuid4()
-    ended = EndOfProcess(lost)
+    ended = EndOfProcess(hurry)
     async with AsyncExitStack() as stack:
         base = await stack.enter_async_context(_open_base(settings))
         keeper = LeaseKeeper(
@@ -170,4 +171,4 @@ async def _retire(base: _Base, worker_id: UUID) -> None:
         if await base.queue.retire_worker(worker_id):
             base.announcer.run_queued()
     except StoaError as error:
-        log.warning("the lease could not be given back", code=error.code)
+        log.warning("the lease could not be given back", **facts_of(error))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.logging import facts_of
 from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Reaper:
             try:
                 reaped = await self._dispatch.reap_expired_leases()
             except StoaError as error:
-                log.warning("reaping failed", code=error.code)
+                log.warning("reaping failed", **facts_of(error))
             except Exception:
                 log.exception("reaping broke")
             else:

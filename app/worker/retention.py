@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.databases import maintenance_settings
+from app.logging import facts_of
 from tenancy.database.roles import assert_role
 from tenancy.database.upkeep import UpkeepDatabase
 from tenancy.errors import StoaError
@@ -61,6 +62,7 @@ class Retention:
         maintenance = maintenance_settings(self._settings)
         await assert_role(maintenance, reads_content=False)
         self._upkeep = UpkeepDatabase(maintenance)
+        await self._upkeep.assert_role()
         self._task = asyncio.create_task(self._look_for_ever(self._upkeep), name="retention")
 
     async def stop(self) -> None:
@@ -108,6 +110,6 @@ async def _in_peace(
     try:
         await duty(upkeep)
     except StoaError as error:
-        log.warning("retention failed", code=error.code)
+        log.warning("retention failed", **facts_of(error))
     except Exception:
         log.exception("retention broke")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.logging import facts_of
 from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Watcher:
             try:
                 await self._look()
             except StoaError as error:
-                log.warning("watching failed", code=error.code)
+                log.warning("watching failed", **facts_of(error))
             except Exception:
                 log.exception("watching broke")
 

@@ -64,6 +64,11 @@ class DatabaseUnavailable(ServiceUnavailable):
     code = "database_unavailable"
     message = "The database cannot be reached right now. Try again shortly."
 
+    def __init__(self, message: str | None = None, *, sqlstate: str | None = None) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        """What PostgreSQL itself says is wrong, where it says anything; for logs."""
+
 
 class LoginRefused(DatabaseUnavailable):
     """Postgres answers, but does not let this process in. At a start, that is a wrong setting."""
@@ -139,9 +144,9 @@ def translated(error: BaseException) -> Exception | None:
     if state == SQLSTATE_NO_TENANT:
         return NoTenant("no user is bound to this transaction")
     if state.startswith(_LOGIN_REFUSED):
-        return LoginRefused()
+        return LoginRefused(sqlstate=state)
     if state.startswith(_AWAY) or isinstance(error, _UNREACHABLE):
-        return DatabaseUnavailable()
+        return DatabaseUnavailable(sqlstate=state or None)
     return None
 
 

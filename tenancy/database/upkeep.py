@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tenancy.database.calls import FunctionCalls
+from tenancy.database.roles import WrongRole
 from tenancy.principal import UserId
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _DELETED_THREADS = """
     WHERE t.deleted_at IS NOT NULL AND u.state = 'active'
     ORDER BY t.deleted_at LIMIT $1
 """
+_MAY_LOOK = "SELECT has_column_privilege('idempotency_keys', 'created_at', 'SELECT')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,19 @@ class UpkeepDatabase:
 
     def __init__(self, settings: DatabaseSettings) -> None:
         self._calls = FunctionCalls(settings)
+
+    async def assert_role(self) -> None:
+        """Make sure that the role may look: another one would find nothing to do, for ever.
+
+        Raises:
+            WrongRole: it may not.
+        """
+        (row,) = await self._calls.fetch(_MAY_LOOK)
+        if not row[0]:
+            raise WrongRole(
+                "The role of STOA_MAINTENANCE_DATABASE_URL may not look for what is due: it is"
+                " another role's. Name the maintenance role."
+            )
 
     async def unpruned_runs(self, older_than: float, limit: int) -> list[OwnedRow]:
         """Runs that ended so many seconds ago and whose logs were not pruned, oldest first."""

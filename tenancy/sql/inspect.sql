@@ -22,10 +22,10 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
     ),
     'attempts', coalesce((
       SELECT jsonb_agg(jsonb_build_object(
-        'attempt', a.attempt, 'fence', a.fence, 'worker_id', a.worker_id, 'host', w.host,
+        'attempt', a.attempt, 'fence', a.fence, 'worker_id', a.worker_id, 'host', a.host,
         'claimed_at', a.claimed_at, 'ended_at', a.ended_at, 'ended_by', a.ended_by
       ) ORDER BY a.fence)
-      FROM public.run_attempts a LEFT JOIN public.workers w ON w.worker_id = a.worker_id
+      FROM public.run_attempts a
       WHERE a.user_id = r.user_id AND a.run_id = r.run_id
     ), '[]'),
     'checkpoints', (

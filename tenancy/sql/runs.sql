@@ -45,8 +45,9 @@ CREATE OR REPLACE FUNCTION tenant.record_attempt() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.state = 'running' THEN
-    INSERT INTO public.run_attempts (user_id, run_id, fence, attempt, worker_id, claimed_at)
-    VALUES (NEW.user_id, NEW.run_id, NEW.fence, NEW.attempt, NEW.worker_id, NEW.claimed_at);
+    INSERT INTO public.run_attempts (user_id, run_id, fence, attempt, worker_id, host, claimed_at)
+    SELECT NEW.user_id, NEW.run_id, NEW.fence, NEW.attempt, NEW.worker_id, w.host, NEW.claimed_at
+    FROM (SELECT) AS one LEFT JOIN public.workers w ON w.worker_id = NEW.worker_id;
   ELSE
     UPDATE public.run_attempts
     SET ended_at = clock_timestamp(),

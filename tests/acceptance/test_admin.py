@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
@@ -168,7 +169,11 @@ class TestARun:
         assert (timeline["state"], timeline["error_code"]) == ("success", None)
         assert timeline["lease"] is None
         (attempt,) = timeline["attempts"]
-        assert (attempt["fence"], attempt["ended_by"], attempt["host"]) == (1, "success", None)
+        assert (attempt["fence"], attempt["ended_by"], attempt["host"]) == (
+            1,
+            "success",
+            socket.gethostname(),
+        )
         events = {each["kind"]: each for each in timeline["events"]}
         assert {frame.event for frame in frames} - {"end"} < set(events)
         assert events["metadata"]["bytes"] == said

@@ -82,7 +82,7 @@ class TestRolesThatSeeEverybody:
             "error_code", "multitask_strategy", "checkpoint_ns", "checkpoint_id", "version",
             "channel", "attempts_spent", "active_seconds", "cancel_requested_at", "cancel_action",
             "pruned_through", "pruned_at", "deleted_at", "ended_by", "event", "size",
-            "graph_id", "resource_id",
+            "graph_id", "resource_id", "host",
         }  # fmt: skip
         rows = await superuser.fetch(
             "SELECT table_name, column_name FROM information_schema.columns"

@@ -131,6 +131,29 @@ class TestAWorkerThatIsToldToGo:
             assert await worker.terminate() == 0
         assert "ended by force" in worker.output
 
+    async def test_it_ends_though_a_graph_takes_no_notice_and_the_run_goes_on_elsewhere(
+        self, deployment: Deployment, web: StoaProcess
+    ) -> None:
+        client = deployment.http("deaf", web)
+        thread_id = await new_thread(client)
+        leaving = await deployment.start_worker(**QUICK_DRAIN)
+        location = await start_run(
+            client,
+            thread_id,
+            modes=("values",),
+            assistant="deaf",
+            graph_input={"begun": False},
+        )
+        async with client.stream("GET", f"{location}/stream") as reading:
+            async for line in reading.aiter_lines():
+                if "true" in line:
+                    break
+        async with asyncio.timeout(30):
+            await leaving.terminate()
+        assert "a graph takes no notice of its end" in leaving.output, leaving.output
+        assert (await client.get(location)).json()["state"] == "pending"
+        assert (await client.post(f"{location}/cancel")).json()["state"] == "cancelled"
+
     async def test_a_run_from_a_checkpoint_begins_no_second_branch_there(
         self, deployment: Deployment, web: StoaProcess
     ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from app.worker import writer
+from app.worker import claim, writer
 from tenancy.database import retry
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.engine import DatabaseUnavailable
@@ -44,6 +44,7 @@ async def test_a_run_whose_writes_fail_for_good_is_tried_again(
     write: str, error: Exception, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retry, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(claim, "AWAY_SECONDS", 0.05)
     monkeypatch.setattr(writer, write, FailsAtFirst(getattr(writer, write), error, 2))
     async with running_service(postgres) as service:
         client = service.client("ada")

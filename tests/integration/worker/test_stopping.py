@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,7 @@ import pytest
 
 from app.runs.cancelling import CancelAction, cancel_runs
 from app.runs.tail import run_key
+from app.worker import attempt, follow_stop
 from tenancy.principal import ClaimedRun, UserId
 from tests.support.deployment import GRAPHS
 from tests.support.frames import Frame, new_thread, read_run, start_run
@@ -105,7 +107,9 @@ class TestAGraphThatDoesNotHeedAStop:
         thread_id = await new_thread(client)
         location = await start_run(client, thread_id, "use the tool", assistant="foreign")
         async with asyncio.timeout(10):
-            while (await state_of(client, thread_id))["next"] != ["tools"]:
+            while True:
+                if (await state_of(client, thread_id))["next"] == ["tools"]:
+                    break
                 await asyncio.sleep(0.02)
         await client.delete(location)
         calls = len(service.model.requests)
@@ -119,6 +123,23 @@ class TestAGraphThatDoesNotHeedAStop:
         assert ended_as(await read_run(client, second)) == "success"
         asked: Any = service.model.requests[calls].body["messages"]
         assert [each["role"] for each in asked] == ["user", "assistant", "tool", "user"]
+
+    async def test_is_left_to_itself_if_it_takes_no_notice_at_all(
+        self, service: RunningService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(follow_stop, "STOP_SECONDS", 0.05)
+        monkeypatch.setattr(attempt, "STOP_SECONDS", 0.05)
+        client = service.client("guy")
+        thread_id = await new_thread(client)
+        asked: dict[str, Any] = {"assistant": "deaf", "graph_input": {"begun": False}}
+        location = await start_run(client, thread_id, modes=("values",), **asked)
+        await streamed(client, location, "true")
+        await stop(service, client, location)
+        assert ended_as(await read_run(client, location)) == "interrupted"
+        assert (await client.get(location)).json()["state"] == "cancelled"
+        left = [task for task in asyncio.all_tasks() if task.get_name().startswith("run ")]
+        sys.modules["stoa_graph_deaf"].enough.set()
+        await asyncio.wait(left)
 
     async def test_is_ended_when_its_time_is_over(self, postgres: PostgresServer) -> None:
         async with running_service(postgres, graphs=GRAPHS, run_seconds=0.5) as short:
