@@ -105,7 +105,9 @@ class RunFrames:
                     async for frame in self._gap(event.seq - 1, event.seq):
                         yield frame
                 else:
-                    yield sse.event_frame(event, self._wanted.id_of(event.seq))
+                    frame = sse.event_frame(event, self._wanted.id_of(event.seq))
+                    del event  # while the client takes it, one of the two is enough
+                    yield frame
         self.after = page.events[-1].seq if page.events else self.after
 
     async def _gap(self, after: int, goes_on: int, **why: int) -> AsyncGenerator[bytes, None]:

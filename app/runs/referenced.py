@@ -118,11 +118,7 @@ class ReferencedStates:
                 continue
             if state is None or state.ref != event.state_of:
                 state = await self._read(owner, run, event.state_of)
-            if state.is_large:
-                data = await in_turn(owner.user_id, filled, event.data, state.part)
-            else:
-                data = filled(event.data, state.part)
-            yield GoneEvent(event.seq) if data is None else replace(event, data=data, state_of=None)
+            yield await _filled(owner, event, state)  # held by whoever takes it, and not here too
 
     async def _read(self, owner: Owner, run: Run, ref: CheckpointRef) -> _State:
         try:
@@ -132,3 +128,11 @@ class ReferencedStates:
         saver = TenantReader(self._pool, self._database, owner)
         values = await values_at(graph, saver, run.thread_id, ref)
         return _State(ref, values, is_large(values))
+
+
+async def _filled(owner: Owner, event: StoredEvent, state: _State) -> StoredEvent | GoneEvent:
+    if state.is_large:
+        data = await in_turn(owner.user_id, filled, event.data, state.part)
+    else:
+        data = filled(event.data, state.part)
+    return GoneEvent(event.seq) if data is None else replace(event, data=data, state_of=None)
