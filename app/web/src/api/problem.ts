@@ -5,6 +5,8 @@ export interface Problem {
   code: string;
   message: string;
   requestId?: string;
+  /** The run that ended with it, where it is a run's failure. */
+  runId?: string;
 }
 
 interface HttpErrorLike {

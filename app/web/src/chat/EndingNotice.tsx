@@ -10,11 +10,9 @@ import { useTranslation } from "react-i18next";
 
 import { isRefusal } from "../api/problem";
 import type { WayOn } from "./ending";
+import { endingTitle, isFault } from "./endingTitle";
 import { failureText } from "./failureText";
 import type { Conversation, Ending } from "./useConversation";
-
-/** Codes with which a run ends though nothing went wrong. */
-const NO_FAULTS = new Set(["recursion_limit", "nothing_to_continue"]);
 
 interface EndingNoticeProps {
   ending: Ending;
@@ -42,7 +40,7 @@ function WayOnButton({ way, conversation }: { way: WayOn; conversation: Conversa
 /** Where the answer would go on: why it does not, and what can be done. */
 export function EndingNotice({ ending, conversation }: EndingNoticeProps) {
   const { t, i18n } = useTranslation();
-  const { problem, isUnsent } = ending;
+  const { problem } = ending;
   const button = ending.wayOn && <WayOnButton way={ending.wayOn} conversation={conversation} />;
   if (problem === undefined) {
     return (
@@ -54,29 +52,29 @@ export function EndingNotice({ ending, conversation }: EndingNoticeProps) {
       </Alert>
     );
   }
-  if (NO_FAULTS.has(problem.code)) {
-    const isPaused = ending.wayOn === "continue";
+  if (!isFault(problem)) {
     return (
       <Alert
         color="gray"
         icon={<IconPlayerPause aria-hidden />}
-        title={isPaused && t("ending.pausedTitle")}
+        title={endingTitle(i18n, ending)}
       >
         <Text size="sm">{failureText(i18n, problem)}</Text>
         {button}
       </Alert>
     );
   }
+  const reference = problem.requestId ?? problem.runId;
   return (
     <Alert
       color="red"
       icon={<IconAlertTriangle aria-hidden />}
-      title={isUnsent ? t("failure.sendTitle") : t("failure.title")}
+      title={endingTitle(i18n, ending)}
     >
       <Text size="sm">{failureText(i18n, problem)}</Text>
-      {problem.requestId !== undefined && (
+      {reference !== undefined && (
         <Text size="xs" c="dimmed" mt="xs">
-          {t("failure.reference", { id: problem.requestId })}
+          {t("failure.reference", { id: reference })}
         </Text>
       )}
       {!isRefusal(problem) && button}

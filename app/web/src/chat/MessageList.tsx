@@ -3,10 +3,10 @@ import { IconArrowDown } from "@tabler/icons-react";
 import { useEffect, useId } from "react";
 import { Trans, useTranslation } from "react-i18next";
 
+import { announcement } from "./announcement";
 import { EndingNotice } from "./EndingNotice";
-import { incompleteText } from "./incompleteText";
 import classes from "./MessageList.module.css";
-import { incompleteMark, messageText } from "./messages";
+import { incompleteMark } from "./messages";
 import { MessageView } from "./MessageView";
 import type { Conversation } from "./useConversation";
 import { useStickToBottom } from "./useStickToBottom";
@@ -14,24 +14,6 @@ import { useStickToBottom } from "./useStickToBottom";
 interface MessageListProps {
   threadId: string | null;
   conversation: Conversation;
-}
-
-/** What a screen reader is told: that an answer is on its way, then the whole of it, once. */
-function Announcement({ messages, isAnswering, isStopping }: Conversation) {
-  const { t } = useTranslation();
-  const last = messages.at(-1);
-  const answer = last?.type === "ai" ? last : undefined;
-  const mark = answer && incompleteMark(answer);
-  return (
-    <VisuallyHidden role="status" aria-live="polite">
-      {isAnswering && (isStopping ? t("chat.stopping") : t("chat.answering"))}
-      {!isAnswering && mark !== undefined && incompleteText(t, mark)}
-      {!isAnswering &&
-        answer &&
-        mark === undefined &&
-        `${t("chat.answered")} ${messageText(answer)}`}
-    </VisuallyHidden>
-  );
 }
 
 /** That the answer was asked to stop, and what it is waiting for before it does. */
@@ -56,7 +38,7 @@ function StoppingLine({ tools }: { tools: string[] }) {
 
 /** The conversation so far, the end kept in view while it grows. */
 export function MessageList({ threadId, conversation }: MessageListProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { messages, queued, isAnswering, isStopping, ending, isLost } = conversation;
   const heading = useId();
   const { viewport, content, isAtEnd, scrollToEnd } = useStickToBottom();
@@ -107,7 +89,9 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
           <IconArrowDown size={20} />
         </ActionIcon>
       )}
-      <Announcement {...conversation} />
+      <VisuallyHidden role="status" aria-live="polite">
+        {announcement(i18n, conversation)}
+      </VisuallyHidden>
     </div>
   );
 }

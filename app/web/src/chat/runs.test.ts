@@ -93,9 +93,9 @@ describe("whether the last run was stopped", () => {
 });
 
 describe("the last failure", () => {
-  it("is the last run's own error", () => {
+  it("is the last run's own error, with the run's id", () => {
     const error = { code: "model_unavailable", message: "No model." };
-    expect(lastFailure([run(1, "success"), run(2, "error", error)])).toEqual(error);
+    expect(lastFailure([run(1, "success"), run(2, "error", error)])).toEqual({ ...error, runId: "r2" });
   });
 
   it("is forgotten once a later run went well", () => {

@@ -1,5 +1,10 @@
 import type { Failure, StoaRun } from "../api/types";
 
+/** Why a run failed, and which one. */
+interface RunFailure extends Failure {
+  runId: string;
+}
+
 function hasFailed(run: StoaRun): boolean {
   return run.status === "error" || run.status === "timeout";
 }
@@ -29,11 +34,11 @@ export function isAnyActive(runs: readonly StoaRun[]): boolean {
 }
 
 /** Why the thread's last run failed, if it did. */
-export function lastFailure(runs: readonly StoaRun[]): Failure | undefined {
+export function lastFailure(runs: readonly StoaRun[]): RunFailure | undefined {
   const last = lastRun(runs);
   if (last === undefined || !hasFailed(last)) return undefined;
   const fallback = { code: last.status === "timeout" ? "run_timeout" : "internal", message: "" };
-  return last.error ?? fallback;
+  return { ...(last.error ?? fallback), runId: last.run_id };
 }
 
 /** Whether the thread's last run was stopped on request. */

@@ -14,8 +14,14 @@ export function isConnectionLoss(error: unknown): boolean {
   return error instanceof Error && CONNECTION_ERRORS.has(error.name);
 }
 
-/** The failure that an `error` event of the stream told, before the run itself is looked up. */
-export function streamedFailure(error: unknown): Problem | undefined {
-  if (!(error instanceof Error) || isConnectionLoss(error)) return undefined;
-  return { status: 0, code: error.name, message: error.message };
+/**
+ * The failure that an `error` event of the stream told, before the run itself is looked up.
+ *
+ * A request for the stream that was refused is none: it says nothing about how the run ended.
+ */
+export function streamedFailure(error: unknown, runId: string): Problem | undefined {
+  if (!(error instanceof Error) || toProblem(error).status !== 0 || isConnectionLoss(error)) {
+    return undefined;
+  }
+  return { status: 0, code: error.name, message: error.message, runId };
 }

@@ -15,7 +15,6 @@ import {
 import { findBeforeAnswer } from "./retry";
 import { useRunInputs } from "./runInputs";
 import { isAnyActive, lastFailure, unsettledRuns, wasLastStopped } from "./runs";
-import { streamedFailure } from "./streamErrors";
 import { refreshThread } from "./threadQueries";
 import { placeSent } from "./turns";
 import { useEnqueue } from "./useEnqueue";
@@ -97,7 +96,7 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
       return { problem, isUnsent: message !== null, wayOn: message ? "retry" : "continue" };
     }
     const failure = lastFailure(listed);
-    const problem = failure ? { status: 0, ...failure } : streamedFailure(stream.error);
+    const problem = failure ? { status: 0, ...failure } : run.failure;
     // What is listed as under way is about to be read.
     if (isAnyActive(listed) || (!problem && !wasLastStopped(listed))) return undefined;
     const way = wayOn({
@@ -116,6 +115,8 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     queued,
     isAnswering,
     isLost,
+    /** A run is listed that has not ended, or of whose end the list does not know yet. */
+    isUnderWay: isAnyActive(listed),
     isLoading: stream.isThreadLoading && stream.messages.length === 0,
     loadProblem: loadProblem(runs) ?? loadProblem(head),
     reload: () => {

@@ -11,7 +11,7 @@ import { endingWith, type HumanMessage } from "./messages";
 import { rememberSent } from "./runInputs";
 import { isActive, lastRun, ReadRuns } from "./runs";
 import { hearingClient } from "./stoppingEvents";
-import { isConnectionLoss } from "./streamErrors";
+import { isConnectionLoss, streamedFailure } from "./streamErrors";
 import { refreshThread, useRuns, useThreadHead } from "./threadQueries";
 import { useRunReader } from "./useRunReader";
 import type { RunRef } from "./useStop";
@@ -32,6 +32,11 @@ interface Reading extends RunRef {
   isOver: boolean;
 }
 
+/** Why the run whose stream was read last failed. */
+interface Failed extends RunRef {
+  problem: Problem | undefined;
+}
+
 /**
  * Send messages to a thread and read the streams of its runs.
  *
@@ -43,6 +48,7 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
   const [read] = useState(() => new ReadRuns());
   const [lostAt, setLostAt] = useState<number | null>(null);
   const [reading, setReading] = useState<Reading | null>(null);
+  const [failed, setFailed] = useState<Failed | null>(null);
   const [finishing, setFinishing] = useState<string[] | null>(null);
   const [hearing] = useState(() => hearingClient(client, setFinishing));
   const runs = useRuns(threadId);
@@ -64,6 +70,7 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
 
   function startReading(run: Reading) {
     setFinishing(null);
+    setFailed(null);
     setReading(run);
   }
 
@@ -109,6 +116,8 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
         setLostAt(Date.now());
       } else {
         read.settle(run.run_id);
+        const { thread_id, run_id } = run;
+        setFailed({ thread_id, run_id, problem: streamedFailure(error, run_id) });
       }
       void queries.invalidateQueries({ queryKey: THREADS_KEY });
       // The state too: it says whether there is something to go on from.
@@ -137,6 +146,7 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
   function submit(message: HumanMessage | null, from?: Checkpoint) {
     sending.current = { message };
     setReading(null);
+    setFailed(null);
     const isNew = message !== null && from === undefined;
     void stream.submit(isNew ? { messages: [message] } : null, {
       ...(from === undefined ? {} : { checkpoint: from }),
@@ -158,6 +168,8 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     isAnswering,
     /** The run that is under way, once it is known. */
     current: isAnswering && reading?.thread_id === threadId ? reading : undefined,
+    /** The stream of a run may end after its thread was left: then its failure is not told here. */
+    failure: failed?.thread_id === threadId ? failed.problem : undefined,
     /** Tools that are waited for before the run stops; null while it was not asked to. */
     finishing: isAnswering ? finishing : null,
     submit,

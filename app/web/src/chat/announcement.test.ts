@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+
+import { announcement } from "./announcement";
+import { humanMessage } from "./messages";
+
+const i18n = { t: ((key: string) => key) as never };
+const question = humanMessage("Why?");
+const part = { type: "ai" as const, id: "a1", content: "Beca" };
+const marked = { ...part, response_metadata: { stoa_incomplete: "stopped" } };
+const whole = {
+  messages: [question, part],
+  isAnswering: false,
+  isStopping: false,
+  isLost: false,
+  isUnderWay: false,
+  ending: undefined,
+};
+const failure = { status: 0, code: "model_stream_cut", message: "" };
+
+describe("what a screen reader is told", () => {
+  it("is the answer once it is whole", () => {
+    expect(announcement(i18n, whole)).toBe("chat.answered Beca");
+  });
+
+  it("is that an answer is on its way, or is being stopped", () => {
+    const growing = { ...whole, isAnswering: true, isUnderWay: true };
+    expect(announcement(i18n, growing)).toBe("chat.answering");
+    expect(announcement(i18n, { ...growing, isStopping: true })).toBe("chat.stopping");
+  });
+
+  it("is that the connection was lost, and not what had come until then", () => {
+    const lost = { ...whole, isLost: true, isUnderWay: true };
+    expect(announcement(i18n, lost)).toBe("connection.reconnecting");
+  });
+
+  it("is nothing while it is not known yet how the answer ended", () => {
+    expect(announcement(i18n, { ...whole, isUnderWay: true })).toBe("");
+  });
+
+  it("is that the answer failed, and not what had come of it", () => {
+    const ending = { problem: failure, isUnsent: false, wayOn: "continue" as const };
+    expect(announcement(i18n, { ...whole, ending })).toBe("failure.title");
+    const unsent = { ...ending, isUnsent: true, wayOn: "retry" as const };
+    expect(announcement(i18n, { ...whole, ending: unsent })).toBe("failure.sendTitle");
+  });
+
+  it("is that the answer has paused, or that there was no more of it", () => {
+    const paused = { problem: { ...failure, code: "recursion_limit" }, isUnsent: false };
+    const ending = { ...paused, wayOn: "continue" as const };
+    expect(announcement(i18n, { ...whole, ending })).toBe("ending.pausedTitle");
+    const done = { problem: { ...failure, code: "nothing_to_continue" }, isUnsent: false };
+    expect(announcement(i18n, { ...whole, ending: { ...done, wayOn: null } })).toBe(
+      "failure.code.nothing_to_continue",
+    );
+  });
+
+  it("is that the answer was stopped, before its first word or after", () => {
+    const after = { isUnsent: false, wayOn: "continue" as const };
+    expect(announcement(i18n, { ...whole, ending: after })).toBe("chat.stopped");
+    const before = { isUnsent: false, wayOn: "retry" as const };
+    const asked = { ...whole, messages: [question], ending: before };
+    expect(announcement(i18n, asked)).toBe("ending.stoppedEarlyText");
+    expect(announcement(i18n, { ...whole, messages: [question, marked] })).toBe("chat.stopped");
+  });
+});
