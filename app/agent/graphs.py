@@ -117,6 +117,11 @@ def _load_graph(folder: Path, name: str, target: str) -> Pregel[Any, Any, Any, A
         found = found.compile()
     if not isinstance(found, Pregel):
         raise SettingsError(f"STOA_GRAPHS: `{target}` of graph `{name}` is not a graph")
+    if found.interrupt_before_nodes or found.interrupt_after_nodes:
+        raise SettingsError(
+            f"STOA_GRAPHS: graph `{name}` is compiled with breakpoints (`interrupt_before` or"
+            " `interrupt_after`), which a run cannot be stopped at: call `interrupt()` in a node"
+        )
     return found
 
 

@@ -12,6 +12,8 @@ from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
+from app.agent.answer import INCOMPLETE
+
 NO_RESULT = "This call was interrupted before it had a result. It may have had an effect."
 
 
@@ -19,9 +21,10 @@ def answered(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """The conversation with each tool call's result right after the message that made the call.
 
     A call without a result gets an error for one. Results of no call, and second ones, are left
-    out: a model's API refuses them.
+    out: a model's API refuses them. An answer that was broken off and gone on with is one message.
     """
-    return [message for exchange in _exchanges(messages) for message in exchange.in_order()]
+    exchanges = _exchanges(messages)
+    return _whole([message for exchange in exchanges for message in exchange.in_order()])
 
 
 def closing_messages(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
@@ -35,6 +38,22 @@ def closing_messages(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
         for call_id in exchange.calls
         if call_id not in exchange.results
     ]
+
+
+def _whole(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Join what was said of one answer with pauses between: some take one such message at most."""
+    joined: list[BaseMessage] = []
+    for message in messages:
+        before = joined[-1] if joined else None
+        if (
+            isinstance(before, AIMessage)
+            and isinstance(message, AIMessage)
+            and INCOMPLETE in before.response_metadata
+        ):
+            joined[-1] = message.model_copy(update={"content": before.text + message.text})
+        else:
+            joined.append(message)
+    return joined
 
 
 @dataclass(slots=True)

@@ -61,14 +61,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     install_error_handlers(app)
-    for module in (
-        system_routes,
-        thread_routes,
-        thread_stream,
-        state_routes,
-        run_routes,
-        cancel_routes,
-    ):
+    for module in _ROUTES:
         app.include_router(module.router)
     app.add_api_route("/openapi.json", _document, include_in_schema=False)
     add_web_client(app)

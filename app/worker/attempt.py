@@ -86,6 +86,7 @@ class Attempt:
         self._loaded = loaded
         self._stop = stop
         self._failure: BaseException | None = None
+        self._broken = asyncio.Event()
         self._steps_left = self._allowed_steps()
         self._partial = PartialAnswer()
         self._saver = self._open_saver(loaded.head)
@@ -123,9 +124,11 @@ class Attempt:
         left = self._services.limits.run_seconds - self._loaded.active_seconds
         follower = StopFollower(self._stop, left, self._writer.emit)
         following = asyncio.create_task(follower.follow(task), name="stop")
+        breaking = asyncio.create_task(self._broken.wait(), name="broken")
         try:
-            await asyncio.wait({task, following}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, following, breaking}, return_when=asyncio.FIRST_COMPLETED)
         finally:  # also where the worker ends, or gave up its lease
+            await end_task(breaking)
             await end_task(following)
             await end_task(task, STOP_SECONDS if not task.done() else None)
             if not task.done():
@@ -169,7 +172,7 @@ class Attempt:
     def failed(self, error: BaseException) -> None:
         """A write failed for good: end the graph, which would go on to its last node."""
         self._failure = self._failure or error
-        self._stop.cancel()
+        self._broken.set()
 
     async def _drive(self) -> None:
         graph = self._bound_graph(self._saver)
@@ -199,13 +202,15 @@ class Attempt:
         # Its own count, which subgraphs have as well, begins again with each attempt, and fails a
         # graph that ends with the last step: one more, and the count here comes first.
         config = run_config(self._loaded, self._step_limit + 1)
+        has_begun = False
         if not self._loaded.is_first:
             head = await graph.aget_state(thread_config(self._loaded))
-            go_on_from(config, head)
+            has_begun = go_on_from(config, head)
             await self._tell_values(graph, head)
             if self._steps_left <= 0:
                 self._stop.request_drain("steps")
-        elif self._loaded.follows_failure and self._loaded.request.checkpoint_id is None:
+        chosen = self._loaded.request.checkpoint_id is not None
+        if self._loaded.follows_failure and not has_begun and not chosen:
             # Not as this run: LangGraph would take its input to be applied already.
             before = thread_config(self._loaded)
             await repair_thread(graph, {"configurable": before["configurable"]})

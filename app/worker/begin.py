@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.runs.runs import RunRequest
+from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,20 +50,36 @@ class LoadedRun:
         return self.run.fence == FIRST_CLAIM
 
 
+class RunUnreadable(StoaError):
+    """A run's row holds what this version cannot read: another one wrote it."""
+
+    code = "run_unreadable"
+    message = "This run was made by another version of the service. Send it again."
+
+    def __init__(self, next_seq: int) -> None:
+        super().__init__()
+        self.next_seq = next_seq
+
+
 async def load_run(database: TenantDatabase, run: ClaimedRun, worker_id: UUID) -> LoadedRun:
     """Take up a claimed run; its ``metadata`` event is committed with it.
 
     Raises:
         LeaseLost: it is no longer this worker's.
         DatabaseUnavailable: Postgres is away.
+        RunUnreadable: nobody of this version can execute it.
     """
     claim = (run.run_id, run.fence, worker_id)
     (row,) = await database.call(run, _BEGIN_ATTEMPT, *claim)
+    try:
+        request = RunRequest.from_json(row["request"])
+    except (TypeError, KeyError) as error:
+        raise RunUnreadable(row["next_seq"]) from error
     return LoadedRun(
         run=run,
         thread_id=row["run_thread_id"],
         graph_id=row["graph_id"],
-        request=RunRequest.from_json(row["request"]),
+        request=request,
         metadata=row["run_metadata"],
         next_seq=row["next_seq"],
         attempts_spent=row["attempts_spent"],
@@ -113,12 +130,14 @@ def step_limit(loaded: LoadedRun, most: int) -> int:
     return int(loaded.request.config.get("recursion_limit", most))
 
 
-def go_on_from(config: RunnableConfig, head: StateSnapshot) -> None:
-    """Let a later attempt go on where an earlier one stopped.
+def go_on_from(config: RunnableConfig, head: StateSnapshot) -> bool:
+    """Let a later attempt go on where an earlier one stopped; say whether one has written anything.
 
     It passes the original input again, which LangGraph does not apply twice. But once the thread's
     head is the run's own, the checkpoint that the client chose must go, or a second branch would
     begin there.
     """
-    if (head.metadata or {}).get("run_id") == config["metadata"]["run_id"]:
+    has_begun: bool = (head.metadata or {}).get("run_id") == config["metadata"]["run_id"]
+    if has_begun:
         config["configurable"].pop("checkpoint_id", None)
+    return has_begun

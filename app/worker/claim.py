@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import structlog
 
@@ -21,7 +21,7 @@ from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import LeaseLost, StoaError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from uuid import UUID
 
     from app.worker.execute import RunExecutor
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 1.0
+_LOOK_EVERY = 0.2
 _END_SECONDS = 8.0
 """How long runs that are cut off may take: whatever they write after it, the fence refuses."""
 AWAY_SECONDS = 5.0
-_LONGEST_AWAY_SECONDS = 60.0
-"""How long a run is kept whose writes fail since the database does not take them, at first and at
-most: given back at once, it would spend its attempts on one bad minute."""
+"""How long a run is kept whose writes the database does not take: given back at once, it would
+spend its attempts on one bad moment."""
 LOOK_AFTER_SECONDS = 60.0
 """How often the worker looks for runs that it holds without knowing."""
 
@@ -73,7 +73,7 @@ class Claimer:
         self._running: dict[UUID, RunningRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._look_at = 0.0
-        self._away_seconds = AWAY_SECONDS
+        self._draining = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -95,21 +95,35 @@ class Claimer:
 
         Returns when nothing runs any more, when the time is over, or once ``hurry`` is set.
         """
+        self._draining.set()
         await self._stop_claiming()
         await self._say_draining()
         faults.reach("drain.begun")
         for running in self._running.values():
             running.stop.drain()
-        tasks = [asyncio.create_task(hurry.wait()), *self._tasks]
+        hurried = asyncio.create_task(hurry.wait())
         try:
             async with asyncio.timeout(seconds):
-                while self._tasks and not hurry.is_set():
-                    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                    tasks = [tasks[0], *self._tasks]
+                await self._until_idle(hurried, lambda: bool(self._tasks))
         except TimeoutError:
+            # A call that may change the world is never half made, as long as its time-out allows.
+            await self._until_idle(hurried, self._is_finishing)
             log.warning("steps cut off by the end of the worker", runs=len(self._tasks))
         finally:
-            tasks[0].cancel()
+            hurried.cancel()
+
+    async def _until_idle(
+        self, hurried: asyncio.Task[Literal[True]], is_busy: Callable[[], bool]
+    ) -> None:
+        while is_busy() and not hurried.done():
+            await asyncio.wait(
+                {hurried, *self._tasks},
+                timeout=_LOOK_EVERY,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+
+    def _is_finishing(self) -> bool:
+        return any(running.stop.finishing for running in self._running.values())
 
     async def stop(self) -> None:
         """Claim no more and cut off the runs in flight; retiring the worker gives them back."""
@@ -127,10 +141,15 @@ class Claimer:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _say_draining(self) -> None:
+        """Take nothing more; what was claimed and not yet begun is others' at once."""
         try:
             await self._dispatch.drain_worker(self._worker_id)
+            if await self._dispatch.release_runs_but(self._worker_id, self._running):
+                self._announcer.run_queued()
         except StoaError as error:
             log.warning("draining could not be told", **facts_of(error))
+        except Exception:
+            log.exception("draining could not be told")
 
     async def _claim_for_ever(self) -> None:
         while True:
@@ -139,7 +158,8 @@ class Claimer:
             claimed = await self._claim(slots)
             for run in claimed:
                 # After a crash of Postgres a run may be claimed anew under the same fence.
-                if run.run_id not in self._running:
+                known = self._running.get(run.run_id)
+                if known is None or known.run != run:
                     self._begin(run)
             if len(claimed) < slots or slots == 0:
                 await self._wait()
@@ -202,29 +222,34 @@ class Claimer:
             log.info("run lost", fence=run.fence)
         except RunNotBegun as error:
             log.warning("run not begun", **facts_of(error))
-            await self._wait_out()
+            await self._wait_out(running)
             await self._give_back(run, spend=False)
             return
         except DatabaseUnavailable as error:
             log.warning("run given back", **facts_of(error))
-            await self._wait_out()
+            await self._wait_out(running)
         except StoaError as error:
             log.warning("run given back", **facts_of(error))
         except Exception:
             log.exception("run given back")
         else:
-            self._away_seconds = AWAY_SECONDS
             if not is_settled:
                 await self._give_back(run, spend=False)
             return
         await asyncio.sleep(POLL_SECONDS)  # or one bad moment would use up every attempt
         await self._give_back(run, spend=True)
 
-    async def _wait_out(self) -> None:
-        """Pause, longer each time, while the database does not take what runs write."""
-        seconds = self._away_seconds
-        self._away_seconds = min(seconds * 2, _LONGEST_AWAY_SECONDS)
-        await asyncio.sleep(seconds)
+    async def _wait_out(self, running: RunningRun) -> None:
+        """Give the database a moment, unless the run or the worker is to stop."""
+        stops = {
+            asyncio.create_task(running.stop.cancelled.wait()),
+            asyncio.create_task(self._draining.wait()),
+        }
+        try:
+            await asyncio.wait(stops, timeout=AWAY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for stop in stops:
+                stop.cancel()
 
     async def _give_back(self, run: ClaimedRun, *, spend: bool) -> None:
         """Put back a run that is not settled: nobody else may, while this worker lives."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.runs.events import Event, settle_run
 from app.runs.tail import run_key
+from app.runs.wire import to_json
 from app.worker.attempt import Attempt, ExecutionServices
-from app.worker.begin import load_run
+from app.worker.begin import RunUnreadable, load_run
 from app.worker.outcome import DRAINED
 from tenancy.database.engine import DatabaseUnavailable
+from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -44,6 +47,9 @@ class RunExecutor:
             loaded = await load_run(self._services.database, run, self._worker_id)
         except DatabaseUnavailable as error:
             raise RunNotBegun(sqlstate=error.sqlstate) from error
+        except RunUnreadable as error:
+            await self._refuse(run, error)
+            return True
         self._services.announcer.run_changed(run_key(run.user_id, run.run_id))
         async with Attempt(self._services, loaded, stop) as attempt:
             outcome = await attempt.carry_out()
@@ -52,3 +58,17 @@ class RunExecutor:
                 return False
             await attempt.settle(outcome)
         return True
+
+    async def _refuse(self, run: ClaimedRun, error: RunUnreadable) -> None:
+        """End a run that would fail in each attempt, before it can be executed."""
+        said = {"error": error.code, "message": str(error)}
+        await settle_run(
+            self._services.database,
+            run,
+            RunState.ERROR,
+            error.next_seq,
+            [Event("error", to_json(said))],
+            error_code=error.code,
+            error_message=str(error),
+        )
+        self._services.announcer.run_changed(run_key(run.user_id, run.run_id))

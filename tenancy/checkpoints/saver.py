@@ -1,7 +1,7 @@
 """A LangGraph checkpointer for one user's run, or for reading one user's threads.
 
 What differs from the library's: its reads are tenant-bound, its writes go out in batches of
-one call that ends with the fence's guard, transient failures are retried (the upserts are
+one call that begins with the fence's guard, transient failures are retried (the upserts are
 idempotent), and a write that fails for good is told to the run, since LangGraph itself would
 go on executing nodes.
 """

@@ -27,10 +27,11 @@ _UNPRUNED = """
 """
 _STALE_KEYS = """
     SELECT DISTINCT k.user_id FROM (
-      SELECT user_id FROM idempotency_keys
-      WHERE created_at < (SELECT clock_timestamp()) - interval '24 hours'
-      ORDER BY created_at LIMIT $1
-    ) k JOIN users u USING (user_id) WHERE u.state = 'active'
+      SELECT k.user_id FROM idempotency_keys k JOIN users u USING (user_id)
+      WHERE u.state = 'active'
+        AND k.created_at < (SELECT clock_timestamp()) - interval '24 hours'
+      ORDER BY k.created_at LIMIT $1
+    ) k
 """
 _DELETED_THREADS = """
     SELECT t.user_id, t.thread_id FROM threads t JOIN users u USING (user_id)

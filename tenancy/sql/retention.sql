@@ -1,8 +1,8 @@
 -- What is kept for a while only, behind the tenant door: one person's rows, a batch at a time.
 
 -- Drops the pieces in which an ended run's messages came, since its thread's state holds the
--- messages. Not those of a run that failed: its last words may be nowhere else. True once there is
--- nothing left to do; `pruned_through` says where readers will find gaps.
+-- messages. Not those of a run that did not succeed: its last words may be nowhere else. True once
+-- there is nothing left to do; `pruned_through` says where readers will find gaps.
 CREATE OR REPLACE FUNCTION tenant.prune_deltas(
   p_user uuid, p_run uuid, p_limit int
 ) RETURNS boolean
@@ -13,7 +13,7 @@ DECLARE
   through int;
 BEGIN
   PERFORM tenant.begin_write(p_user);
-  SELECT r.state IN ('success', 'cancelled') AS has_its_messages INTO run
+  SELECT r.state = 'success' AS has_its_messages INTO run
   FROM public.runs r
   WHERE r.user_id = p_user AND r.run_id = p_run
     AND r.ended_at IS NOT NULL AND r.pruned_at IS NULL

@@ -145,6 +145,19 @@ class TestGoingOn:
         texts = [message.text for message in await conversation.messages()]
         assert texts == ["a story", "Once upon", "a time."]
 
+    async def test_twice_asks_with_one_message_of_all_that_was_said(
+        self, server: ScriptedModelServer, conversation: Conversation
+    ) -> None:
+        await cut_off(server, conversation, CUT)
+        server.enqueue(Script(text=" a time there", cut_at=2))
+        assert await conversation.go_on().is_drained()
+        server.enqueue(Script(text=" was."))
+        assert not await conversation.go_on().is_drained()
+        assert said(server.requests[-1].body) == [
+            ("user", "a story"),
+            ("assistant", "Once upon a time"),
+        ]
+
     @pytest.mark.parametrize("script", [STALLING, CUT], ids=["stopped", "failed"])
     async def test_with_a_new_message_asks_the_model_once(
         self, server: ScriptedModelServer, conversation: Conversation, script: Script

@@ -97,3 +97,28 @@ class TestClosingMessages:
         twice: Any = add_messages(once, closing)  # type: ignore[arg-type]
         assert len(twice) == 3
         assert closing_messages(twice) == []
+
+
+class TestAnAnswerThatWasBrokenOff:
+    def test_and_gone_on_with_is_one_message(self) -> None:
+        mark = {"stoa_incomplete": "stopped"}
+        history = [
+            HumanMessage("a story"),
+            AIMessage("Once ", response_metadata=mark),
+            AIMessage("upon ", response_metadata=mark),
+            AIMessage("a time.", tool_calls=[ToolCall(name="tool_a", args={}, id="a")]),
+            result("a"),
+        ]
+        kept = answered(history)
+        assert outline(kept) == ["human", "ai", "a success"]
+        assert kept[1].text == "Once upon a time."
+        assert isinstance(kept[1], AIMessage)
+        assert kept[1].tool_calls[0]["id"] == "a"
+
+    def test_and_not_gone_on_with_stays_apart_from_the_next(self) -> None:
+        history = [
+            AIMessage("Once ", response_metadata={"stoa_incomplete": "stopped"}),
+            HumanMessage("stop"),
+            AIMessage("Done."),
+        ]
+        assert [each.text for each in answered(history)] == ["Once ", "stop", "Done."]
