@@ -10,6 +10,7 @@ from app.api.cancelling import cancel_when_gone
 from app.api.frames import RunFrames, Wanted, follow_run
 from app.api.live import LiveResponse
 from app.runs.referenced import GoneEvent
+from app.runs.large_work import json_in_turn
 from app.runs.wire import to_json
 from tenancy.errors import NotFound
 from tenancy.run_states import RunState
@@ -135,7 +136,8 @@ async def _final_json(services: Services, principal: Principal, run: Run) -> byt
     async for event in services.states.fill(principal, run, reported):
         if not isinstance(event, GoneEvent):
             return event.data
-    return to_json(await services.history.run_values(principal, run))
+    values = await services.history.run_values(principal, run)
+    return await json_in_turn(principal.user_id, values)
 
 
 def _failure_json(code: str | None, message: str | None) -> bytes:

@@ -21,7 +21,8 @@ before the file, and a file before `stoa.toml`. Unknown names, and values that c
 the start with a message that says what to set. Times are in seconds, sizes in bytes.
 
 `stoa dev` sets what it starts by itself. In production, every process needs `STOA_DATABASE_URL`;
-a worker also `STOA_DISPATCH_DATABASE_URL`; a web process also `STOA_IDENTITY_ISSUER`,
+a worker also `STOA_DISPATCH_DATABASE_URL`, and `STOA_MAINTENANCE_DATABASE_URL` or nothing is ever
+dropped; a web process also `STOA_IDENTITY_ISSUER`,
 `STOA_IDENTITY_AUDIENCE` and `STOA_IDENTITY_JWKS_URL`; `stoa migrate` all four database URLs.
 
 | setting | default | means |
