@@ -9,8 +9,8 @@ from app.api import sse
 from app.api.cancelling import cancel_when_gone
 from app.api.frames import RunFrames, Wanted, follow_run
 from app.api.live import LiveResponse
-from app.runs.referenced import GoneEvent
 from app.runs.large_work import json_in_turn
+from app.runs.referenced import GoneEvent
 from app.runs.wire import to_json
 from tenancy.errors import NotFound
 from tenancy.run_states import RunState
