@@ -126,6 +126,8 @@ class TestAFailure:
         await expect(ada.failure).to_contain_text(told)
         await ada.page.reload()
         await expect(ada.failure).to_contain_text(told)
+        (run,) = await ada.get(f"/threads/{ada.thread_id}/runs")
+        await expect(ada.failure).to_contain_text(f"Reference: {run['run_id']}")
         await expect(ada.questions).to_have_text(["Hello?"])
         await ada.failure.get_by_role("button", name="Try again").click()
         await ada.finished("You said: Hello?")
@@ -146,3 +148,13 @@ class TestAFailure:
         await ada.say("And now?")
         await ada.finished("You said: And now?")
         assert ada.complaints_except("model_stream_cut: ") == []
+
+    async def test_is_what_a_screen_reader_is_told_and_not_that_it_was_answered(
+        self, stack: Stack, meet: Meet
+    ) -> None:
+        ada = await meet("Ada who listens")
+        await ada.listen()
+        stack.model.enqueue(Script(text=ANSWER, cut_at=3))
+        await ada.say("Count.")
+        heard = await ada.heard("The answer could not be finished")
+        assert heard == ["The assistant is answering.", "The answer could not be finished"]

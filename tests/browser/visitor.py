@@ -7,6 +7,18 @@ from typing import Any
 
 from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page, expect
 
+# Whatever the live region says, in order, however short a time it says it.
+LISTEN = """() => {
+  window.heard = [];
+  const hear = () => {
+    const said = document.querySelector("[role=status][aria-live=polite]")?.textContent;
+    if (said && said !== window.heard.at(-1)) window.heard.push(said);
+  };
+  const all = { childList: true, subtree: true, characterData: true };
+  new MutationObserver(hear).observe(document.body, all);
+  hear();
+}"""
+
 
 class Visitor:
     """One person in a browser of their own, who notices every complaint of the page."""
@@ -47,6 +59,16 @@ class Visitor:
         await other.page.goto(self.page.url)
         await expect(other.composer).to_be_visible()
         return other
+
+    async def listen(self) -> None:
+        """Listen to what a screen reader is told, from now on until the page is left."""
+        await self.page.evaluate(LISTEN)
+
+    async def heard(self, last: str) -> list[str]:
+        """All that a screen reader was told, once this has been the last of it."""
+        await self.page.wait_for_function("last => window.heard.at(-1) === last", arg=last)
+        heard: list[str] = await self.page.evaluate("window.heard")
+        return heard
 
     async def account(self) -> None:
         """Open the account's menu."""
