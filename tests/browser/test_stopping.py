@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from playwright.async_api import Route, expect
 
@@ -13,6 +15,15 @@ pytestmark = pytest.mark.browser
 
 ANSWER = "one two three four five six"
 PART = "one two three"
+# A refused stream is known to be refused, but what the refusal says is a while in coming.
+SLOW_REFUSALS = """() => {
+  const read = Response.prototype.text;
+  Response.prototype.text = async function () {
+    const text = await read.call(this);
+    if (this.url.includes("/stream")) await window.untilHome();
+    return text;
+  };
+}"""
 
 
 async def ask(ada: Visitor, stack: Stack) -> RecordedRequest:
@@ -51,6 +62,16 @@ class TestStop:
         await expect(ada.answers).to_have_count(1)
         await expect(ada.questions).to_have_count(1)
         assert ada.complaints == []
+
+    async def test_tells_a_screen_reader_so_and_not_that_it_was_answered(
+        self, stack: Stack, meet: Meet
+    ) -> None:
+        ada = await meet("Ada who listens and stops")
+        await ada.listen()
+        await ask(ada, stack)
+        await ada.stop_button.click()
+        heard = await ada.heard("Stopped")
+        assert heard == ["The assistant is answering.", "Stopping…", "Stopped"]
 
     async def test_is_what_escape_does(self, stack: Stack, meet: Meet) -> None:
         ada = await meet("Ada who escapes")
@@ -193,6 +214,39 @@ class TestAQueuedMessage:
         await ada.finished("You said: One more?")
         await expect(ada.questions).to_have_count(1)
         assert ada.complaints == []
+
+    async def test_that_is_deleted_with_its_chat_leaves_no_error_behind(
+        self, stack: Stack, meet: Meet
+    ) -> None:
+        ada = await meet("Ada who has had enough")
+        await ask(ada, stack)
+        await ada.say("And then?")
+        await expect(ada.page.get_by_text("Queued")).to_be_visible()
+        refused, gone_home = asyncio.Event(), asyncio.Event()
+
+        async def hold_delete(route: Route) -> None:
+            response = await route.fetch()
+            await refused.wait()
+            await route.fulfill(response=response)
+
+        async def until_home() -> None:
+            refused.set()
+            await gone_home.wait()
+
+        await ada.page.expose_function("untilHome", until_home)
+        await ada.page.evaluate(SLOW_REFUSALS)
+        await ada.page.route(f"**/threads/{ada.thread_id}", hold_delete)
+        await ada.page.get_by_role("button", name="Delete the chat “Count.”").click()
+        await ada.page.get_by_role("button", name="Delete", exact=True).click()
+        home = ada.page.get_by_role("heading", name="What would you like to know?")
+        await expect(home).to_be_visible()
+        async with ada.page.expect_console_message(lambda told: "HTTP 404" in told.text):
+            gone_home.set()
+        # What a stream brings is drawn within 40 ms; that nothing is drawn can only be waited out.
+        await ada.page.wait_for_timeout(400)
+        await expect(ada.failure).to_have_count(0)
+        await expect(home).to_be_visible()
+        await ada.page.unroute_all(behavior="wait")
 
 
 class TestContinue:
