@@ -106,7 +106,7 @@ class TestStop:
         await ada.stop_button.click()
         await expect(ada.page.get_by_text("Stopping: finishing save")).to_be_visible()
         stack.model.release(request)
-        await expect(ada.page.get_by_text("You stopped this")).to_be_visible()
+        await expect(ada.stop_notice).to_contain_text("You stopped this")
         assert request.disconnected_at is None
         assert await states(ada) == ["cancelled"]
         assert ada.complaints == []
@@ -158,7 +158,7 @@ class TestStop:
         await stack.model.wait_for_stall(stalls + 1)
         await ada.stop_button.click()
         for _ in range(2):
-            await expect(ada.page.get_by_text("You stopped this before")).to_be_visible()
+            await expect(ada.stop_notice).to_contain_text("You stopped this before")
             await expect(ada.typed).to_have_text(["Count."])
             await expect(ada.answers).to_have_count(0)
             await ada.page.reload()
@@ -203,7 +203,7 @@ class TestAQueuedMessage:
             await expect(ada.chats.first).to_contain_text("Queued")
             await ada.stop_button.click()
             for _ in range(2):
-                await expect(ada.page.get_by_text("You stopped this before")).to_be_visible()
+                await expect(ada.stop_notice).to_contain_text("You stopped this before")
                 await expect(ada.typed).to_have_text(["One more?"])
                 await ada.page.reload()
             assert await states(ada) == ["cancelled"]

@@ -104,6 +104,11 @@ class Visitor:
         return self.page.get_by_role("alert")
 
     @property
+    def stop_notice(self) -> Locator:
+        """Where the answer would go on: that it was stopped."""
+        return self.page.get_by_role("note")
+
+    @property
     def stop_button(self) -> Locator:
         return self.page.get_by_role("button", name="Stop", exact=True)
 
