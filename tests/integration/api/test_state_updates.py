@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import httpx
 import pytest
+from langgraph.checkpoint.base import id as library
 from langgraph.checkpoint.base.id import uuid6
 
 from tests.support.deployment import GRAPHS
@@ -242,9 +243,11 @@ class TestAChangeThatIsRefused:
         assert await state_of(client, path) == before
 
     async def test_but_not_because_our_clock_is_behind_the_one_that_made_the_state(
-        self, foreign: RunningService
+        self, foreign: RunningService, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Checkpoints are ordered by their time: the change must not be older than its base."""
+        # Only for this test: nobody's time after it is to be the other clock's.
+        monkeypatch.setattr(library, "_last_v6_timestamp", None)
         client = foreign.client("jim")
         thread_id = await new_thread(client)
         counted: dict[str, Any] = {"assistant": "counting", "graph_input": {"until": 3}}
