@@ -93,7 +93,7 @@ async def end_task(task: asyncio.Task[Any], seconds: float | None = None) -> Bas
 
     One that takes no notice is left to itself after so many ``seconds``.
     """
-    task.add_done_callback(_take_error)
+    task.add_done_callback(take_error)
     task.cancel()
     await asyncio.wait({task}, timeout=seconds)
     if not task.done() or task.cancelled():
@@ -101,7 +101,7 @@ async def end_task(task: asyncio.Task[Any], seconds: float | None = None) -> Bas
     return task.exception()
 
 
-def _take_error(task: asyncio.Task[Any]) -> None:
+def take_error(task: asyncio.Task[Any]) -> None:
     """Nobody may ask any more: asyncio would write the error, and what it quotes, to the log."""
     if not task.cancelled():
         task.exception()

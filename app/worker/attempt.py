@@ -15,7 +15,7 @@ from app.logging import place_of
 from app.runs.events import CheckpointRef, Event
 from app.runs.referenced import persisted_channels, values_at
 from app.runs.wire import to_json
-from app.stopping import end_task
+from app.stopping import end_task, take_error
 from app.worker.begin import go_on_from, run_config, step_limit, thread_config
 from app.worker.follow_stop import STOP_SECONDS, StopFollower
 from app.worker.outcome import (
@@ -121,6 +121,7 @@ class Attempt:
         if self._loaded.attempts_spent >= self._services.limits.max_attempts:
             return WORKER_LOST
         task = asyncio.create_task(self._drive(), name=f"run {self._loaded.run.run_id}")
+        task.add_done_callback(take_error)  # also where this is cut off itself
         left = self._services.limits.run_seconds - self._loaded.active_seconds
         follower = StopFollower(self._stop, left, self._writer.emit)
         following = asyncio.create_task(follower.follow(task), name="stop")
