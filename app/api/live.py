@@ -72,17 +72,22 @@ class LiveResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""
         pump = asyncio.create_task(self._pump(send))
-        others = [
-            asyncio.create_task(_disconnected(receive)),
+        gone = asyncio.create_task(_disconnected(receive))
+        # Whatever the client reads. A timer: a task of its own would cost each stream a kilobyte.
+        expired: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        left = (self._expires_at - datetime.now(UTC)).total_seconds()
+        expiry = asyncio.get_running_loop().call_later(max(left, 0), expired.set_result, None)
+        others: list[asyncio.Future[None]] = [
+            gone,
             asyncio.create_task(self._keep_alive(send)),
-            asyncio.create_task(self._expiry()),
+            expired,
             asyncio.ensure_future(self._closing()),
         ]
-        gone = others[0]
         try:
             await asyncio.wait([pump, *others], return_when=asyncio.FIRST_COMPLETED)
             finished = pump.done()
         finally:
+            expiry.cancel()
             for task in (pump, *others):
                 task.cancel()
             await asyncio.gather(pump, *others, return_exceptions=True)
@@ -116,10 +121,6 @@ class LiveResponse(Response):
             else:
                 return
         abort_connection(scope)
-
-    async def _expiry(self) -> None:
-        """Return when the assertion has expired, whatever the client reads."""
-        await asyncio.sleep((self._expires_at - datetime.now(UTC)).total_seconds())
 
     async def _keep_alive(self, send: Send) -> None:
         """Beat in silence. A piece that its client has not taken yet is no silence."""

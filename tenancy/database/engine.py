@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 import psycopg
 from sqlalchemy import make_url
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -158,6 +158,11 @@ def domain_errors() -> Iterator[None]:
     except DBAPIError as error:
         # SQLAlchemy puts exceptions of its own around the driver's, some without an SQLSTATE.
         cause = error.orig or error
-        raise translated(cause.__cause__ or cause) or error from error
+        known = translated(cause.__cause__ or cause)
+        if known is None and (error.connection_invalidated or isinstance(error, InterfaceError)):
+            known = DatabaseUnavailable()  # its own words for a connection that is gone
+        raise known or error from error
+    except DRIVER_ERRORS as error:  # what it lets through, where a connection ends under it
+        raise translated(error) or error from error
     except (PoolTimeout, OSError) as error:
         raise DatabaseUnavailable from error

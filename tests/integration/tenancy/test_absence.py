@@ -15,7 +15,12 @@ from sqlalchemy.engine import make_url
 
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.crossing import DispatchDatabase
-from tenancy.database.engine import DatabaseUnavailable, LoginRefused, translated
+from tenancy.database.engine import (
+    DatabaseUnavailable,
+    LoginRefused,
+    domain_errors,
+    translated,
+)
 from tenancy.database.roles import assert_role
 from tenancy.database.signals import RUN_QUEUED, Listener
 from tenancy.database.tenant import TenantDatabase
@@ -47,8 +52,23 @@ def test_what_passes_by_itself_is_unavailability(error: Exception) -> None:
     assert isinstance(translated(error), DatabaseUnavailable)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncpg.InterfaceError("cannot call Transaction.rollback(): the connection is closed"),
+        sa.exc.InterfaceError("SELECT 1", None, Exception("connection is closed")),
+        sa.exc.DBAPIError("SELECT 1", None, Exception("gone"), connection_invalidated=True),
+    ],
+)
+def test_a_connection_that_ends_under_the_library_is_unavailability_too(error: Exception) -> None:
+    with pytest.raises(DatabaseUnavailable), domain_errors():
+        raise error
+
+
 def test_a_fault_of_ours_stays_one() -> None:
     assert translated(asyncpg.UndefinedTableError("no such table")) is None
+    with pytest.raises(sa.exc.ProgrammingError), domain_errors():
+        raise sa.exc.ProgrammingError("SELECT 1", None, Exception("no such table"))
 
 
 async def listen(dsn: str) -> None:
