@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
+    BaseModel,
+    ConfigDict,
     Field,
     HttpUrl,
     SecretStr,
@@ -66,6 +68,20 @@ class FileSecrets(PydanticBaseSettingsSource):
             name: self.get_field_value(None, name)[0] for name in self.settings_cls.model_fields
         }
         return {name: value for name, value in found.items() if value is not None}
+
+
+class PoolSettings(BaseModel):
+    """One ``[[pool]]``: a model on a model server."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$")
+    url: HttpUrl
+    model: str | None = Field(None, min_length=1, max_length=200)
+    capacity: int = Field(1, ge=1, le=10_000)
+    server_capacity: int | None = Field(None, ge=1, le=10_000)
+    context: int | None = Field(None, ge=512)
+    output: int | None = Field(None, ge=1)
 
 
 class Settings(BaseSettings):
@@ -127,6 +143,17 @@ class Settings(BaseSettings):
         HttpUrl("http://localhost:11434"), description="The model server (Ollama's wire)."
     )
     ollama_capacity: int = Field(1, ge=1, description="Model calls the server runs at once.")
+    pool: tuple[PoolSettings, ...] = Field(
+        (),
+        description="Several model servers or models: `[[pool]]` tables in `stoa.toml`, instead of"
+        " `STOA_OLLAMA_URL`. See docs/operating.md.",
+    )
+    pool_wait_seconds: float = Field(
+        30, ge=0, description="How long calls wait for a model none of whose servers works."
+    )
+    seat_cooldown_seconds: float = Field(
+        10, ge=0, description="How long a dead worker's model call keeps its seat."
+    )
     model: str = Field("smollm2", description="Name of the default model.")
     model_context: int = Field(4096, ge=512, description="Tokens of context (`num_ctx`), pinned.")
     model_output: int = Field(1024, ge=1, description="Most tokens of one answer (`num_predict`).")
@@ -139,6 +166,18 @@ class Settings(BaseSettings):
     )
 
     max_running_per_user: int = Field(4, ge=1, description="Runs of one person in flight at once.")
+    max_queued_per_user: int = Field(1000, ge=0, description="Runs of one person that wait.")
+    max_threads_per_user: int = Field(10_000, ge=0, description="Threads one person may keep.")
+    requests_per_minute: int = Field(1200, ge=1, description="Requests one person may make.")
+    tokens_per_day: int | None = Field(
+        None, ge=0, description="Tokens one person may use in a day (UTC). Default: any number."
+    )
+    tokens_per_month: int | None = Field(
+        None, ge=0, description="Tokens one person may use in a month (UTC). Default: any number."
+    )
+    memory_bytes_per_user: int = Field(
+        64 * 1024 * 1024, ge=0, description="Bytes one person may keep in the store."
+    )
     max_streams_per_user: int = Field(32, ge=1, description="Streams one person may hold open.")
     max_body_bytes: int = Field(8 * 1024 * 1024, ge=1024, description="Largest body of a request.")
     max_message_bytes: int = Field(

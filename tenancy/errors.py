@@ -21,9 +21,15 @@ holds the one table from these classes to statuses.
     ├── LeaseLost                 the run belongs to another worker now
     ├── RunTrespassed             a graph wrote to another thread than its run's
     ├── InvalidInput              understood, but cannot be accepted
+    ├── LimitReached              one of the user's limits
+    │   ├── RequestRateExceeded
+    │   ├── TooManyQueuedRuns
+    │   ├── TooManyThreads
+    │   ├── TokenBudgetExhausted
+    │   ├── MemoryFull
+    │   └── TooManyStreams
     └── ServiceUnavailable
-        ├── TooManyRequests
-        └── TooManyStreams
+        └── TooManyRequests
 """
 
 from __future__ import annotations
@@ -178,7 +184,56 @@ class TooManyRequests(ServiceUnavailable):
     message = "Too many requests at once. Wait for some to be answered."
 
 
-class TooManyStreams(ServiceUnavailable):
+class LimitReached(StoaError):
+    """The user has used as much as they may of something."""
+
+    code = "limit_reached"
+    message = "A limit of this account is reached."
+
+    def __init__(self, limit: str, *, retry_seconds: float | None = None) -> None:
+        super().__init__()
+        self.limit = limit
+        """The limit's name, as ``/me/limits`` has it."""
+        self.retry_seconds = retry_seconds
+        """When to try again; None where waiting alone does not help."""
+
+
+class RequestRateExceeded(LimitReached):
+    """More requests in a short time than one person may make."""
+
+    code = "request_rate_exceeded"
+    message = "Too many requests in a short time. Wait a moment."
+
+
+class TooManyQueuedRuns(LimitReached):
+    """As many of the user's runs wait as may."""
+
+    code = "too_many_queued_runs"
+    message = "Too many runs wait already. Wait for some to begin, or cancel some."
+
+
+class TooManyThreads(LimitReached):
+    """The user keeps as many threads as they may."""
+
+    code = "too_many_threads"
+    message = "There are as many conversations as this account may keep. Delete some."
+
+
+class TokenBudgetExhausted(LimitReached):
+    """The user has used the tokens of this day or month."""
+
+    code = "token_budget_exhausted"
+    message = "The tokens of this account are used up for now."
+
+
+class MemoryFull(LimitReached):
+    """The user's store holds as much as it may."""
+
+    code = "memory_full"
+    message = "The memory of this account is full. Delete something from it."
+
+
+class TooManyStreams(LimitReached):
     """The user has as many streams open as one person may."""
 
     code = "too_many_streams"

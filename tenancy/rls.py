@@ -92,7 +92,7 @@ RULES: Mapping[str, TableRules] = {
                 "SELECT": (
                     *("user_id", "run_id", "thread_id", "state", "fence", "attempt"),
                     *("attempts_spent", "active_seconds", "worker_id", "cancel_requested_at"),
-                    *("created_at", "updated_at", "claimed_at"),
+                    *("priority", "due_at", "created_at", "updated_at", "claimed_at"),
                 ),
                 "UPDATE": (
                     *("state", "fence", "attempt", "attempts_spent", "worker_id"),
@@ -105,7 +105,7 @@ RULES: Mapping[str, TableRules] = {
             *("run_id", "thread_id", "graph_id", "state", "fence", "attempt", "attempts_spent"),
             *("active_seconds", "worker_id", "multitask_strategy", "cancel_requested_at"),
             *("cancel_action", "error_code", "pruned_through", "pruned_at"),
-            *("created_at", "updated_at", "claimed_at", "ended_at"),
+            *("priority", "due_at", "created_at", "updated_at", "claimed_at", "ended_at"),
         ),
     ),
     "run_attempts": TableRules(
@@ -138,6 +138,118 @@ RULES: Mapping[str, TableRules] = {
     "store": TableRules(
         service=_own("value", "updated_at", "expires_at", "ttl_minutes"),
         maintenance=_counts("created_at", "updated_at", "expires_at"),
+    ),
+    "run_queues": TableRules(
+        service=_own("claimable", delete=False),
+        dispatch=Access(
+            {
+                "SELECT": ALL,
+                "INSERT": ALL,
+                "UPDATE": ("claimable", "rank", "served_at", "wake_at"),
+            },
+            EVERY_ROW,
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+    ),
+    "model_users": TableRules(
+        service=Access({"SELECT": ALL}, OWN_ROWS),
+        dispatch=Access(
+            {"SELECT": ALL, "INSERT": ALL, "UPDATE": ("vtime", "estimate", "eligible")}, EVERY_ROW
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+    ),
+    "model_calls": TableRules(
+        service=_own("run_id", insert=False),
+        dispatch=Access(
+            {
+                "SELECT": ALL,
+                "INSERT": ALL,
+                "UPDATE": (
+                    *("pool", "seat", "granted_at", "taken_at", "lost_at"),
+                    *("estimate", "charged", "weight"),
+                ),
+                "DELETE": ALL,
+            },
+            EVERY_ROW,
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+    ),
+    "user_limits": TableRules(
+        service=Access({"SELECT": ALL}, OWN_ROWS),
+        dispatch=Access(
+            {
+                "SELECT": ALL,
+                "INSERT": ALL,
+                "UPDATE": ("plan", "limits", "updated_at"),
+                "DELETE": ALL,
+            },
+            EVERY_ROW,
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+    ),
+    "request_rates": TableRules(
+        service=_own("arrival", delete=False),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+    ),
+    "usage_hours": TableRules(
+        service=_own("runs", "tool_calls", delete=False),
+        dispatch=Access(
+            {
+                "SELECT": ALL,
+                "INSERT": ALL,
+                "UPDATE": (
+                    *("calls", "prompt_tokens", "output_tokens", "seat_seconds"),
+                    *("wait_seconds", "longest_wait_seconds"),
+                ),
+            },
+            EVERY_ROW,
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+    ),
+    "plans": TableRules(
+        service=Access({"SELECT": ALL}, EVERY_ROW),
+        dispatch=Access(
+            {"SELECT": ALL, "INSERT": ALL, "UPDATE": ("limits",), "DELETE": ALL}, EVERY_ROW
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        personal=False,
+    ),
+    "models": TableRules(
+        service=Access({"SELECT": ("model", "context", "output", "call_seconds")}, EVERY_ROW),
+        dispatch=Access(
+            {
+                "SELECT": ALL,
+                "INSERT": ALL,
+                "UPDATE": ("context", "output", "vnow", "estimate", "call_seconds"),
+            },
+            EVERY_ROW,
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        personal=False,
+    ),
+    "model_servers": TableRules(
+        dispatch=Access({"SELECT": ALL, "INSERT": ALL, "UPDATE": ("url", "capacity")}, EVERY_ROW),
+        personal=False,
+    ),
+    "pools": TableRules(
+        service=Access({"SELECT": ("pool", "model", "capacity", "state", "reason")}, EVERY_ROW),
+        dispatch=Access(
+            {
+                "SELECT": ALL,
+                "INSERT": ALL,
+                "UPDATE": (
+                    *("server", "model", "declared_capacity", "set_capacity", "state", "reason"),
+                    *("failures", "failing_since", "probed_at"),
+                ),
+            },
+            EVERY_ROW,
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        personal=False,
+    ),
+    "seats": TableRules(
+        dispatch=Access({"SELECT": ALL, "INSERT": ALL}, EVERY_ROW),
+        personal=False,
     ),
     "workers": TableRules(
         service=Access({"SELECT": ("worker_id", "lease_until")}, EVERY_ROW),

@@ -84,6 +84,8 @@ runs = Table(
     Column("error_message", Text),
     Column("cancel_action", Text),
     Column("pruned_through", Integer),
+    Column("priority", Integer),
+    _at("due_at"),
     _at("pruned_at"),
     _at("cancel_requested_at"),
     _at("created_at"),

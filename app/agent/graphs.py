@@ -15,9 +15,9 @@ from langgraph.pregel import Pregel
 
 from app.agent.agent import build_agent
 from app.agent.model import offered
-from app.models.chat import build_chat_model, close_chat_model
-from app.models.settings import ModelSettings
+from app.models.chat import build_chat_model
 from app.settings import SettingsError
+from app.sharing import default_pool
 from tenancy.errors import AssistantNotFound
 
 if TYPE_CHECKING:
@@ -44,15 +44,14 @@ class GraphCatalogue:
     """All graphs of this process, loaded once."""
 
     def __init__(self, settings: Settings) -> None:
-        self._model = build_chat_model(ModelSettings.from_settings(settings))
+        pool = default_pool(settings)
+        model = build_chat_model(settings.model, context=pool.context, output=pool.output)
         agent = build_agent(
-            self._model,
-            settings.system_prompt or SYSTEM_PROMPT,
-            settings.model_context - settings.model_output,
+            model, settings.system_prompt or SYSTEM_PROMPT, pool.context - pool.output
         )
         self._graphs: dict[str, Pregel[Any, Any, Any, Any]] = {AGENT: agent}
         if settings.graphs is not None:
-            with offered(self._model):
+            with offered(model):
                 self._graphs |= load_graphs(settings.graphs)
         self._assistants = {uuid5(_ASSISTANTS, graph_id): graph_id for graph_id in self._graphs}
 
@@ -80,10 +79,6 @@ class GraphCatalogue:
             return self._graphs[graph_id]
         except KeyError:
             raise AssistantNotFound from None
-
-    async def close(self) -> None:
-        """Close the model's connections."""
-        await close_chat_model(self._model)
 
 
 def load_graphs(path: Path) -> dict[str, Pregel[Any, Any, Any, Any]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.api.services import Services
     from app.runs.runs import IdempotencyKey, Run
     from tenancy.principal import Principal
+    from tenancy.scheduler.limits import Limits
 
 
 class NothingToContinue(InvalidInput):
@@ -35,6 +36,7 @@ async def accept_run(
     principal: Principal,
     thread_id: UUID,
     body: RunCreate,
+    limits: Limits,
     idempotency: IdempotencyKey | None = None,
 ) -> Run:
     """Put a run into its thread's queue.
@@ -45,6 +47,7 @@ async def accept_run(
         CheckpointNotFound: the thread has no such checkpoint.
         ThreadBusy: the thread has a run, and none is to come beside it.
         IdempotencyConflict: the key came with another request before.
+        LimitReached: too many runs wait, or threads are kept; or the tokens are used up.
         InvalidInput: the run cannot be accepted as it is.
     """
     if idempotency is not None:
@@ -53,7 +56,7 @@ async def accept_run(
             if (run_id := await made_before(tx, idempotency)) is not None:
                 return await get_run(tx, thread_id, run_id)
     assistant = services.graphs.resolve(body.assistant_id)
-    request = to_run_request(body, assistant, services.settings)
+    request = to_run_request(body, assistant, services.settings, limits)
     metadata = run_metadata(body)
     if request.checkpoint_id is not None:
         await services.history.state(principal, thread_id, request.checkpoint_id)
@@ -70,6 +73,9 @@ async def accept_run(
         title=title_of(body.input),
         if_not_exists=body.if_not_exists or "reject",
         multitask_strategy=body.multitask_strategy or "enqueue",
+        priority=body.priority or 0,
+        after_seconds=body.after_seconds or 0,
+        limits=services.limits,
         idempotency=idempotency,
     )
     announce_stopped(services, principal, stopping=accepted.stopping, ended=accepted.ended)

@@ -41,6 +41,9 @@ _ROUTES = (
 _READABLE_HEADERS = (
     "Content-Location",
     "Location",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Retry-After",
     "X-Pagination-Total",
     "X-Pagination-Next",
     "X-Request-Id",

@@ -14,9 +14,12 @@ import structlog
 
 from app.api.context import RequestContext, context_of, put_context, route_template
 from app.api.problems import problem_response
+from app.api.rate_headers import rate_headers
 from app.logging import stack_of, tenant_reference
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = structlog.get_logger(__name__)
@@ -44,7 +47,7 @@ class RequestBoundary:
             return
         context = RequestContext(_request_id(scope))
         put_context(scope, context)
-        response = _Response(send, context.request_id)
+        response = _Response(send, context)
         started = time.perf_counter()
         try:
             await self._app(scope, receive, response.send)
@@ -59,9 +62,9 @@ class RequestBoundary:
 class _Response:
     """Sends on, adding headers to the start of the response and remembering its status."""
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, context: RequestContext) -> None:
         self._send = send
-        self._headers = (*SAFE_HEADERS, (b"x-request-id", request_id.encode()))
+        self._context = context
         self.status: int | None = None
 
     async def send(self, message: Message) -> None:
@@ -71,9 +74,15 @@ class _Response:
             given = {name.lower() for name, _ in headers}
             if b"cache-control" not in given:
                 headers.append((b"cache-control", b"no-store"))
-            headers += [(name, value) for name, value in self._headers if name not in given]
+            headers += [(name, value) for name, value in self._headers() if name not in given]
             message = {**message, "headers": headers}
         await self._send(message)
+
+    def _headers(self) -> Iterator[tuple[bytes, bytes]]:
+        yield from SAFE_HEADERS
+        yield b"x-request-id", self._context.request_id.encode()
+        if self._context.admission is not None:
+            yield from rate_headers(self._context.admission, self._context.refusal)
 
 
 def _request_id(scope: Scope) -> str:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from app.api.answers import json_answer
 from app.api.cancelling import request_cancel, run_once_ended
-from app.api.dependencies import IN_TURN, PrincipalDep, ServicesDep
+from app.api.dependencies import IN_TURN, LimitsDep, PrincipalDep, ServicesDep
 from app.api.following import answer_when_ended
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
@@ -52,7 +52,10 @@ class Cancelling:
 
 
 async def _cancelling(
-    principal: PrincipalDep, services: ServicesDep, query: Annotated[CancelQuery, Query()]
+    principal: PrincipalDep,
+    services: ServicesDep,
+    limits: LimitsDep,
+    query: Annotated[CancelQuery, Query()],
 ) -> AsyncIterator[Cancelling]:
     """Waiting takes one of the person's streams.
 
@@ -62,7 +65,8 @@ async def _cancelling(
         waits = query.wait
         if waits:
             try:
-                held.enter_context(services.streams.held(principal.user_id))
+                most = int(limits["streams"] or 0)
+                held.enter_context(services.streams.held(principal.user_id, most))
             except TooManyStreams:
                 waits = False
         yield Cancelling(query.action, waits)

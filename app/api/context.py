@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
     from typing import Any
 
+    from tenancy.errors import LimitReached
     from tenancy.principal import UserId
+    from tenancy.scheduler.requests import Admission
 
 _KEY = "stoa.context"
 
@@ -20,6 +22,10 @@ class RequestContext:
 
     request_id: str
     user_id: UserId | None = None
+    admission: Admission | None = None
+    """What the user may use, once the request was counted."""
+    refusal: LimitReached | None = None
+    """The limit that the request ran into."""
 
 
 def put_context(scope: MutableMapping[str, Any], context: RequestContext) -> None:

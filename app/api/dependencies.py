@@ -8,8 +8,12 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from app.api.context import context_of
+from app.api.rate_headers import REQUESTS
 from app.api.services import Services
+from tenancy.errors import RequestRateExceeded
 from tenancy.principal import Principal
+from tenancy.scheduler.limits import Limits
+from tenancy.scheduler.requests import admit_request
 
 
 async def _services(request: Request) -> Services:
@@ -21,14 +25,32 @@ ServicesDep = Annotated[Services, Depends(_services)]
 
 
 async def _principal(request: Request, services: ServicesDep) -> Principal:
-    """The verified principal of a request, from its raw header lines."""
+    """The verified principal of a request, from its raw header lines; the request is counted.
+
+    Raises:
+        RequestRateExceeded: there were too many in a short time.
+    """
     identity = await services.verifier.verify(request.scope["headers"])
     principal = await services.directory.principal(identity)
-    context_of(request.scope).user_id = principal.user_id
+    context = context_of(request.scope)
+    context.user_id = principal.user_id
+    context.admission = await admit_request(services.database, principal, services.limits)
+    if not context.admission.admitted:
+        raise RequestRateExceeded(REQUESTS, retry_seconds=context.admission.retry_seconds)
     return principal
 
 
 PrincipalDep = Annotated[Principal, Depends(_principal)]
+
+
+async def _limits(request: Request, _principal: PrincipalDep) -> Limits:
+    """What the principal may use."""
+    admission = context_of(request.scope).admission
+    assert admission is not None  # noqa: S101 - the principal's is the one that was counted
+    return admission.limits
+
+
+LimitsDep = Annotated[Limits, Depends(_limits)]
 
 
 async def _turn(principal: PrincipalDep, services: ServicesDep) -> AsyncIterator[None]:
@@ -41,9 +63,11 @@ IN_TURN = Depends(_turn, scope="function")
 """For a router: the turn ends with the handler, so a stream that follows holds up nobody."""
 
 
-async def _open_stream(principal: PrincipalDep, services: ServicesDep) -> AsyncIterator[None]:
+async def _open_stream(
+    principal: PrincipalDep, services: ServicesDep, limits: LimitsDep
+) -> AsyncIterator[None]:
     """One of the user's streams, held until the response has been sent."""
-    with services.streams.held(principal.user_id):
+    with services.streams.held(principal.user_id, int(limits["streams"] or 0)):
         yield
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from app.api.context import context_of
 from app.api.problems import problem_response
+from app.api.rate_headers import QUOTA_EXCEEDED
 from app.api.refusals import (
     BodyTooLarge,
     ForeignOrigin,
@@ -37,8 +40,8 @@ STATUSES: dict[type[domain.StoaError], int] = {
     BodyTooLarge: 413,
     UnsupportedMediaType: 415,
     domain.InvalidInput: 422,
+    domain.LimitReached: 429,
     domain.TooManyRequests: 429,
-    domain.TooManyStreams: 429,
     domain.ServiceUnavailable: 503,
     domain.IdentityUnavailable: 503,
 }
@@ -95,13 +98,30 @@ async def _domain_error(request: Request, error: Exception) -> Response:
     status = status_of(error)
     if status is None:
         raise error
+    if isinstance(error, domain.LimitReached):
+        return _limit_reached(request, status, error)
     return problem_response(
         request.scope,
         status,
         error.code,
         str(error),
-        errors=error.errors if isinstance(error, InvalidFields) else None,
+        more={"errors": error.errors} if isinstance(error, InvalidFields) else None,
         headers=_HEADERS.get(status),
+    )
+
+
+def _limit_reached(request: Request, status: int, error: domain.LimitReached) -> Response:
+    """Name the limit; where waiting helps, also say how long."""
+    context_of(request.scope).refusal = error
+    wait = error.retry_seconds
+    return problem_response(
+        request.scope,
+        status,
+        error.code,
+        str(error),
+        kind=QUOTA_EXCEEDED,
+        more={"violated-policies": [error.limit]},
+        headers={} if wait is None else {"Retry-After": str(max(1, math.ceil(wait)))},
     )
 
 

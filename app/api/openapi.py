@@ -23,7 +23,7 @@ _REASONS = {
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
     422: "A field cannot be accepted.",
-    429: "The user has too many requests or streams under way.",
+    429: "A limit of the user's is reached, or too many of their requests are under way.",
     500: "An unexpected error; the request id finds its record.",
     503: "Something that is needed cannot be reached now.",
 }

@@ -47,6 +47,11 @@ class Problem(BaseModel):
     code: str = Field(description="Stable; says what happened to a program.")
     request_id: str = Field(description="Also in the header `X-Request-Id`, and in our logs.")
     errors: list[FieldError] | None = Field(None, description="Only with status 422.")
+    violated_policies: list[str] | None = Field(
+        None,
+        alias="violated-policies",
+        description="Only with status 429: the limits that were reached, as `/me/limits` has them.",
+    )
 
 
 def problem_response(
@@ -55,18 +60,18 @@ def problem_response(
     code: str,
     detail: str,
     *,
-    errors: list[dict[str, object]] | None = None,
+    kind: str = "about:blank",
+    more: Mapping[str, object] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Make the response to a refused request."""
+    """Make the response to a refused request; ``more`` are members beside those of each."""
     document: dict[str, object] = {
-        "type": "about:blank",
+        "type": kind,
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "code": code,
         "request_id": context_of(scope).request_id,
+        **(more or {}),
     }
-    if errors is not None:
-        document["errors"] = errors
     return Response(orjson.dumps(document), status, dict(headers or {}), MEDIA_TYPE)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.models.health import PoolHealth, probe
+from app.sharing import declared_pools, full_name
 from tenancy.database.roles import assert_role
 from tenancy.errors import ServiceUnavailable, StoaError
 
@@ -64,10 +65,13 @@ class Readiness:
         return report.model
 
     async def _look(self) -> ReadinessReport:
-        problem, model = await asyncio.gather(
+        default = full_name(self._settings.model)
+        pools = [pool for pool in declared_pools(self._settings) if pool.model == default]
+        problem, found = await asyncio.gather(
             self._database_problem(),
-            probe(str(self._settings.ollama_url), self._settings.model),
+            asyncio.gather(*(probe(pool.url, pool.model) for pool in pools)),
         )
+        model = max(found, key=lambda health: (health.ready, health.reachable))
         if problem is not None:
             log.warning("not ready", reason=problem)
         return ReadinessReport(problem, model)

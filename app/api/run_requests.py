@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from app.agent.graphs import Assistant
     from app.api.run_schemas import RunCreate
     from app.settings import Settings
+    from tenancy.scheduler.limits import Limits
 
 _NOT_PASSED_ON = ("thread_id", "checkpoint_id", "checkpoint_ns")
 """The route's thread wins over a body's; the others are empty here."""
 
 
-def to_run_request(body: RunCreate, assistant: Assistant, settings: Settings) -> RunRequest:
-    """Check a run's parts against each other and the operator's limits.
+def to_run_request(
+    body: RunCreate, assistant: Assistant, settings: Settings, limits: Limits
+) -> RunRequest:
+    """Check a run's parts against each other and what its user may use.
 
     Raises:
         InvalidInput: one of them cannot be accepted.
@@ -32,7 +35,7 @@ def to_run_request(body: RunCreate, assistant: Assistant, settings: Settings) ->
         input_rules.check_scope(context, "context")
     return RunRequest(
         input=body.input,
-        config=_config(body, settings.recursion_limit),
+        config=_config(body, settings.recursion_limit, int(limits["steps_per_run"] or 0)),
         context=context,
         stream_modes=body.stream_modes,
         stream_subgraphs=bool(body.stream_subgraphs),
@@ -60,11 +63,14 @@ def _check_input(body: RunCreate, assistant: Assistant, most_bytes: int) -> None
     input_rules.check_messages(body.input, most_bytes=most_bytes)
 
 
-def _config(body: RunCreate, most_steps: int) -> dict[str, Any]:
+def _config(body: RunCreate, usual_steps: int, most_steps: int) -> dict[str, Any]:
+    """The configuration, with the user's own number of steps where that is not everybody's."""
+    config: dict[str, Any] = {}
+    if most_steps != usual_steps:
+        config["recursion_limit"] = most_steps
     given = body.config
     if given is None:
-        return {}
-    config: dict[str, Any] = {}
+        return config
     if given.tags:
         config["tags"] = given.tags
     if given.recursion_limit is not None:

@@ -13,7 +13,7 @@ from app.api import sse
 from app.api.accepting import accept_run
 from app.api.answers import bounded_list, json_answer, json_bytes_answer
 from app.api.cancelling import announce_deleted
-from app.api.dependencies import IN_TURN, OpenStreamDep, PrincipalDep, ServicesDep
+from app.api.dependencies import IN_TURN, LimitsDep, OpenStreamDep, PrincipalDep, ServicesDep
 from app.api.following import run_location, stream_run, wait_for_run
 from app.api.frames import Wanted
 from app.api.idempotency import IdempotencyDep
@@ -64,12 +64,13 @@ async def create_run(
     principal: PrincipalDep,
     services: ServicesDep,
     idempotency: IdempotencyDep,
+    limits: LimitsDep,
     body: RunBody,
 ) -> Response:
     """Accept a run: it is stored, and a worker will execute it."""
     if body.ends_with_client:
         raise InvalidInput("`on_disconnect: cancel` is for a run whose client streams or waits.")
-    run = await accept_run(services, principal, thread_id, body, idempotency.with_body())
+    run = await accept_run(services, principal, thread_id, body, limits, idempotency.with_body())
     return json_answer(run_json(run), headers={"Content-Location": run_location(run)})
 
 
@@ -86,10 +87,11 @@ async def create_and_stream_run(
     services: ServicesDep,
     _slot: OpenStreamDep,
     idempotency: IdempotencyDep,
+    limits: LimitsDep,
     body: RunBody,
 ) -> Response:
     """Accept a run and stream its events."""
-    run = await accept_run(services, principal, thread_id, body, idempotency.with_body())
+    run = await accept_run(services, principal, thread_id, body, limits, idempotency.with_body())
     return stream_run(services, principal, run, Wanted(), ends_with_client=body.ends_with_client)
 
 
@@ -106,10 +108,11 @@ async def create_and_wait_for_run(
     services: ServicesDep,
     _slot: OpenStreamDep,
     idempotency: IdempotencyDep,
+    limits: LimitsDep,
     body: RunBody,
 ) -> Response:
     """Accept a run and answer with its final values."""
-    run = await accept_run(services, principal, thread_id, body, idempotency.with_body())
+    run = await accept_run(services, principal, thread_id, body, limits, idempotency.with_body())
     return wait_for_run(services, principal, run, ends_with_client=body.ends_with_client)
 
 

@@ -26,6 +26,8 @@ RunField = Literal[
     "metadata",
     "kwargs",
     "multitask_strategy",
+    "priority",
+    "due_at",
     "error",
     "cancel_requested_at",
 ]
@@ -71,11 +73,19 @@ class RunCreate(StrictModel):
         None, description="Both mean: stored before the next step."
     )
     checkpoint_during: bool | None = None
+    priority: int | None = Field(
+        None,
+        ge=-100,
+        le=100,
+        description="Among your own threads: those with a higher one are begun first. Default: 0.",
+    )
+    after_seconds: float | None = Field(
+        None, ge=0, le=31_536_000, description="Begin no sooner than this."
+    )
     command: Unavailable = None
     interrupt_before: Unavailable = None
     interrupt_after: Unavailable = None
     webhook: Unavailable = None
-    after_seconds: Unavailable = None
     feedback_keys: Unavailable = None
     on_completion: Unavailable = None
     strict_resume: Unavailable = None
@@ -157,6 +167,8 @@ class RunView(BaseModel):
     metadata: dict[str, Any] | None = None
     kwargs: dict[str, Any] | None = None
     multitask_strategy: str | None = None
+    priority: int | None = Field(None, description="Among the threads of its owner.")
+    due_at: datetime | None = Field(None, description="When it takes its place in the queue.")
     error: RunErrorView | None = None
     cancel_requested_at: datetime | None = Field(
         None, description="When a cancel was accepted: until it has ended, the run is stopping."

@@ -31,6 +31,8 @@ def run_json(
         "attempt": run.attempt,
         "metadata": run.metadata,
         "multitask_strategy": run.multitask_strategy,
+        "priority": run.priority,
+        "due_at": run.due_at,
         "error": _error_json(run),
         "cancel_requested_at": run.cancel_requested_at,
     }

@@ -16,6 +16,7 @@ from app.runs.referenced import ReferencedStates
 from app.runs.state_update import StateUpdates
 from app.runs.tail import RunTail
 from app.settings import Settings, SettingsError
+from app.sharing import default_limits
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.signals import Announcer
 from tenancy.database.tenant import TenantDatabase
@@ -25,12 +26,16 @@ from tenancy.identity.directory import UserDirectory
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from tenancy.scheduler.limits import Limits
+
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """What handlers work with. Shared by all requests of the process."""
 
     settings: Settings
+    limits: Limits
+    """Of those for whom no others were set."""
     database: TenantDatabase
     verifier: IdentityVerifier
     directory: UserDirectory
@@ -63,7 +68,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         verifier = IdentityVerifier(identity_settings(settings))
         stack.push_async_callback(verifier.aclose)
         graphs = GraphCatalogue(settings)
-        stack.push_async_callback(graphs.close)
         tail = RunTail(database, listen_dsn(settings))
         await tail.start()
         stack.push_async_callback(tail.stop)
@@ -72,6 +76,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         stack.push_async_callback(announcer.stop)
         yield Services(
             settings=settings,
+            limits=default_limits(settings),
             database=database,
             verifier=verifier,
             directory=UserDirectory(database),
@@ -81,7 +86,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             states=ReferencedStates(database, pool, graphs),
             tail=tail,
             announcer=announcer,
-            streams=OpenStreams(settings.max_streams_per_user),
+            streams=OpenStreams(),
             turns=RequestTurns(),
             readiness=Readiness(settings, database_settings),
         )

@@ -18,20 +18,19 @@ if TYPE_CHECKING:
 class OpenStreams:
     """Counts open streams per user, and ends all of them when the process shuts down."""
 
-    def __init__(self, most_per_user: int) -> None:
-        self._most = most_per_user
+    def __init__(self) -> None:
         self._open: Counter[UserId] = Counter()
         self._closing = asyncio.Event()
 
     @contextmanager
-    def held(self, user_id: UserId) -> Iterator[None]:
-        """Hold one of the user's streams open.
+    def held(self, user_id: UserId, most: int) -> Iterator[None]:
+        """Hold one of the user's streams open, of at most so many.
 
         Raises:
             TooManyStreams: the user has as many as one person may.
         """
-        if self._open[user_id] >= self._most:
-            raise TooManyStreams
+        if self._open[user_id] >= most:
+            raise TooManyStreams("streams")
         self._open[user_id] += 1
         try:
             yield
@@ -40,9 +39,9 @@ class OpenStreams:
             if not self._open[user_id]:
                 del self._open[user_id]
 
-    def count(self) -> int:
-        """How many streams are open."""
-        return self._open.total()
+    def count(self, user_id: UserId | None = None) -> int:
+        """How many streams are open, of one user or of all."""
+        return self._open.total() if user_id is None else self._open[user_id]
 
     def close(self) -> None:
         """End every stream soon; clients go on reading from another process."""

@@ -213,7 +213,11 @@ async def _create_or_find(
         if taken != candidate:
             return await threads.get_thread(tx, thread_id), False
         return await threads.create_thread(
-            tx, thread_id=thread_id, metadata=body.metadata, if_exists=body.if_exists or "raise"
+            tx,
+            thread_id=thread_id,
+            metadata=body.metadata,
+            if_exists=body.if_exists or "raise",
+            limits=services.limits,
         ), True
 
 

@@ -7,8 +7,6 @@ from functools import lru_cache
 
 import httpx
 
-WRITE_SECONDS = 30.0
-
 
 def build_transport(url: str) -> httpx.AsyncHTTPTransport:
     """Return a connection pool without proxies, environment or a bound of its own.
@@ -21,11 +19,6 @@ def build_transport(url: str) -> httpx.AsyncHTTPTransport:
         trust_env=False,
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
     )
-
-
-def build_timeout(connect_seconds: float) -> httpx.Timeout:
-    """Return HTTP time-outs without one for reading: only the reader knows what it waits for."""
-    return httpx.Timeout(connect=connect_seconds, read=None, write=WRITE_SECONDS, pool=None)
 
 
 @lru_cache(maxsize=1)

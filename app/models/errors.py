@@ -3,6 +3,7 @@
     StoaError
     └── ModelError
         ├── OllamaUnreachable     no connection to the model server
+        │   └── NoPoolOpen        to none of those that have the model, for some time
         ├── ModelMissing          the server does not have this model
         ├── ModelBusy             the server has too much to do
         ├── ModelUnsupported      the model cannot do what was asked of it
@@ -10,7 +11,8 @@
         │   └── ModelEmpty        loaded, but nothing was answered
         ├── ModelStreamCut        the answer ended in the middle
         ├── ModelMalformed        the answer is not what it should be
-        └── ModelTimeout          the server went silent
+        ├── ModelTimeout          the server went silent
+        └── ModelCallOutsideRun   a call that nobody answers for
 
 The messages are read by the person who asked. They never carry the server's own words: those
 may quote the conversation.
@@ -33,6 +35,10 @@ class OllamaUnreachable(ModelError):
 
     code = "ollama_unreachable"
     message = "The model server cannot be reached. Try again in a moment."
+
+
+class NoPoolOpen(OllamaUnreachable):
+    """None of the servers with this model has worked for some time."""
 
 
 class ModelMissing(ModelError):
@@ -89,6 +95,13 @@ class ModelTimeout(ModelError):
 
     code = "model_timeout"
     message = "The model did not go on with its answer in time. Try again."
+
+
+class ModelCallOutsideRun(ModelError):
+    """A model call that is no run's, or comes after its run has ended."""
+
+    code = "model_call_outside_run"
+    message = "The model can only be called while a run is being executed."
 
 
 def error_by_code(code: str) -> ModelError:

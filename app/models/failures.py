@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 import httpx
 import ollama
@@ -22,6 +23,9 @@ from app.models.errors import (
     ModelUnsupported,
     OllamaUnreachable,
 )
+
+if TYPE_CHECKING:
+    from tenancy.scheduler.seats import PoolFailure
 
 _CLIENT_LIBRARIES = ("ollama", "langchain_ollama")
 _UNREADABLE_TOOL_CALL = "error parsing tool call"
@@ -76,6 +80,17 @@ def error_of_response(status: int, text: str) -> ModelError:
 def error_of_transport(exc: httpx.TransportError) -> ModelError:
     """Return the error that a failure of the connection stands for."""
     return next(ours() for theirs, ours in _BY_EXCEPTION if isinstance(exc, theirs))
+
+
+def failure_of_pool(error: BaseException) -> PoolFailure | None:
+    """What a failed call says about the pool that it went to, if anything."""
+    if isinstance(error, OllamaUnreachable):
+        return "unreachable"
+    if isinstance(error, ModelMissing):
+        return "model_missing"
+    if isinstance(error, ModelTimeout) or type(error) is ModelFailed:
+        return "failed"
+    return None
 
 
 def _unsupported(text: str) -> ModelUnsupported:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import httpx
 
 from app.models.connection import build_transport
-
-_DEFAULT_TAG = "latest"
+from app.sharing import full_name
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,4 @@ async def probe(url: str, model: str, *, seconds: float = 2.0) -> PoolHealth:
             names = [each["name"] for each in response.json()["models"]]
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError, KeyError, TypeError):
         return PoolHealth(reachable=False, model_present=False)
-    return PoolHealth(reachable=True, model_present=_full_name(model) in names)
-
-
-def _full_name(model: str) -> str:
-    return model if ":" in model else f"{model}:{_DEFAULT_TAG}"
+    return PoolHealth(reachable=True, model_present=full_name(model) in names)

@@ -51,14 +51,7 @@ class AnswerCheck:
         Raises:
             ModelError: the line reports a failure, or is not what it should be.
         """
-        try:
-            part = json.loads(line)
-        except (ValueError, RecursionError):
-            raise ModelMalformed from None
-        if not isinstance(part, dict):
-            raise ModelMalformed
-        if error := part.get("error"):
-            raise error_of_response(_WITHIN_STREAM, str(error))
+        part = _object(line)
         _check_message(part.get("message", {}))
         _check_text(part.get("response"))
         self.done = self.done or part.get("done") is True
@@ -74,11 +67,51 @@ class AnswerCheck:
             raise ModelStreamCut
 
 
+class EmbeddingCheck:
+    """Knows whether an answer with embeddings, which is a single object, is sound."""
+
+    def __init__(self) -> None:
+        self._is_there = False
+
+    def line(self, line: bytes) -> dict[str, object]:
+        """Return the answer's object.
+
+        Raises:
+            ModelError: it reports a failure, or is not what it should be.
+        """
+        part = _object(line)
+        if not isinstance(part.get("embeddings", part.get("embedding")), list):
+            raise ModelMalformed
+        self._is_there = True
+        return part
+
+    def end(self) -> None:
+        """Take note that nothing more will come.
+
+        Raises:
+            ModelStreamCut: there was no answer.
+        """
+        if not self._is_there:
+            raise ModelStreamCut
+
+
 def only_loaded(part: dict[str, object]) -> bool:
     """Tell whether an answer's first line says that the model was loaded, and that is all."""
     message = part.get("message")
     said = message.get("content") if isinstance(message, dict) else part.get("response")
     return part.get("done") is True and part.get("done_reason") == "load" and not said
+
+
+def _object(line: bytes) -> dict[str, object]:
+    try:
+        part = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ModelMalformed from None
+    if not isinstance(part, dict):
+        raise ModelMalformed
+    if error := part.get("error"):
+        raise error_of_response(_WITHIN_STREAM, str(error))
+    return part
 
 
 def _check_message(message: object) -> None:

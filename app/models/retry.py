@@ -9,18 +9,24 @@ from app.models.errors import (
     ModelEmpty,
     ModelError,
     ModelMalformed,
+    ModelMissing,
     ModelStreamCut,
     OllamaUnreachable,
 )
 
 RETRIES: dict[type[ModelError], int] = {
     OllamaUnreachable: 2,
+    ModelMissing: 1,
     ModelBusy: 4,
     ModelEmpty: 3,
     ModelStreamCut: 1,
     ModelMalformed: 1,
 }
-"""How often each failure is tried again. Others would only fail again."""
+"""How often each failure is tried again. Others would only fail again.
+
+A server that cannot be reached, or that lacks the model, is out by then: the call waits for another
+one with the same model, or is refused where there is none.
+"""
 
 LONGEST_WAIT_SECONDS = 5.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID, uuid4
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from tenancy.database.tenant import TenantDatabase, TenantRead
     from tenancy.principal import Owner
+    from tenancy.scheduler.limits import Limits
 
 StreamMode = Literal[
     "values",
@@ -85,6 +87,9 @@ class Run:
     error_code: str | None
     error_message: str | None
     cancel_requested_at: datetime | None
+    priority: int
+    due_at: datetime
+    """When it takes its place in its thread's queue: later than ``created_at`` if scheduled."""
     created_at: datetime
     updated_at: datetime
 
@@ -125,6 +130,8 @@ _COLUMNS = (
     runs.c.error_code,
     runs.c.error_message,
     runs.c.cancel_requested_at,
+    runs.c.priority,
+    runs.c.due_at,
     runs.c.created_at,
     runs.c.updated_at,
 )
@@ -136,7 +143,10 @@ def _run(row: sa.Row[Any]) -> Run:
     return Run(**fields)
 
 
-_ACCEPT = "SELECT * FROM tenant.accept_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+_ACCEPT = (
+    "SELECT * FROM tenant.accept_run("
+    "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+)
 
 
 async def create_run(  # noqa: PLR0913 - what a run is made of
@@ -151,15 +161,21 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
     title: str | None = None,
     if_not_exists: Literal["create", "reject"] = "reject",
     multitask_strategy: MultitaskStrategy = "enqueue",
+    priority: int = 0,
+    after_seconds: float = 0,
+    limits: Limits | None = None,
     idempotency: IdempotencyKey | None = None,
 ) -> AcceptedRun:
     """Put a run into its thread's queue. It is committed on return; the caller announces it.
 
     ``title`` becomes the thread's title if it has none. The thread is locked first, so runs
     of one thread are ordered as they were accepted, and what ``multitask_strategy`` says about
-    the thread's other runs is decided for one at a time.
+    the thread's other runs is decided for one at a time. ``priority`` orders the user's threads,
+    higher first; a run is not begun before ``after_seconds`` are over. ``limits`` are those of the
+    service, for whom no others were set.
 
     Raises:
+        TooManyQueuedRuns, TooManyThreads, TokenBudgetExhausted: a limit of the user's is reached.
         ThreadNotFound: no such thread, and ``if_not_exists`` is ``reject``.
         ThreadTooLarge: the thread holds too much already for an input as large as this one.
         ThreadBusy: the strategy is ``reject`` and the thread has a run; or it is being deleted.
@@ -172,7 +188,11 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
     what = (assistant_id, graph_id, request.as_json(), kept, title)
     key = (idempotency.route, idempotency.key, idempotency.fingerprint) if idempotency else _NO_KEY
     rows = await database.call(
-        owner, _ACCEPT, thread_id, run_id, *what, create, multitask_strategy, *key
+        owner,
+        _ACCEPT,
+        *(thread_id, run_id, *what, create, multitask_strategy),
+        *(priority, float(after_seconds), limits or {}),
+        *key,
     )
     if not rows:
         raise ThreadNotFound
@@ -192,6 +212,8 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
         error_code=None,
         error_message=None,
         cancel_requested_at=None,
+        priority=priority,
+        due_at=row["accepted_at"] + timedelta(seconds=after_seconds),
         created_at=row["accepted_at"],
         updated_at=row["accepted_at"],
     )

@@ -1,4 +1,7 @@
-"""A thread's runs in the order in which they came, and are executed."""
+"""A thread's runs in the order in which they are executed: as they are due.
+
+One that is scheduled is none of them before that, or those that come meanwhile would be missed.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,25 @@ if TYPE_CHECKING:
     from tenancy.database.tenant import TenantRead
 
 
-async def run_after(tx: TenantRead, thread_id: UUID, accepted_at: datetime | None) -> Run | None:
-    """The run that was accepted next after a moment; the thread's first without one.
+_IS_DUE = runs.c.due_at <= sa.select(sa.func.clock_timestamp()).scalar_subquery()
+
+
+async def run_after(tx: TenantRead, thread_id: UUID, due_at: datetime | None) -> Run | None:
+    """The run that was due next after a moment; the thread's first without one.
 
     Raises:
         ThreadNotFound: the user has no such thread.
     """
     await require_thread(tx, thread_id)
-    later = sa.select(runs.c.run_id).where(runs.c.thread_id == thread_id)
-    if accepted_at is not None:
-        later = later.where(runs.c.created_at > accepted_at)
-    run_id = await tx.scalar(later.order_by(runs.c.created_at).limit(1))
+    later = sa.select(runs.c.run_id).where(runs.c.thread_id == thread_id, _IS_DUE)
+    if due_at is not None:
+        later = later.where(runs.c.due_at > due_at)
+    run_id = await tx.scalar(later.order_by(runs.c.due_at).limit(1))
     return None if run_id is None else await get_run(tx, thread_id, run_id)
 
 
 async def last_ended(tx: TenantRead, thread_id: UUID) -> datetime | None:
-    """When the newest run was accepted that has none before it which is still open.
+    """When the newest run was due that has none before it which is still open.
 
     Raises:
         ThreadNotFound: the user has no such thread.
@@ -42,9 +48,11 @@ async def last_ended(tx: TenantRead, thread_id: UUID) -> datetime | None:
     await require_thread(tx, thread_id)
     mine = runs.c.thread_id == thread_id
     is_open = runs.c.state.in_([state.value for state in OPEN])
-    oldest_open = sa.select(sa.func.min(runs.c.created_at)).where(mine, is_open).scalar_subquery()
-    ended = sa.select(sa.func.max(runs.c.created_at)).where(
-        mine, sa.func.coalesce(runs.c.created_at < oldest_open, True)
+    oldest_open = (
+        sa.select(sa.func.min(runs.c.due_at)).where(mine, _IS_DUE, is_open).scalar_subquery()
+    )
+    ended = sa.select(sa.func.max(runs.c.due_at)).where(
+        mine, _IS_DUE, sa.func.coalesce(runs.c.due_at < oldest_open, True)
     )
     found: datetime | None = await tx.scalar(ended)
     return found

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tenancy.database.tenant import TenantRead, TenantWrite
+    from tenancy.scheduler.limits import Limits
 
 SortBy = Literal["thread_id", "created_at", "updated_at", "status"]
 SortOrder = Literal["asc", "desc"]
@@ -130,16 +131,25 @@ def _matching(query: sa.Select[Any], wanted: ThreadFilter) -> sa.Select[Any]:
     return query
 
 
+_REQUIRE_THREADS = sa.text(
+    "SELECT tenant.require_threads(:user, tenant.limits_of(:user, :defaults))"
+).bindparams(sa.bindparam("user", type_=sa.Uuid), sa.bindparam("defaults", type_=JSONB))
+
+
 async def create_thread(
     tx: TenantWrite,
     *,
     thread_id: UUID | None = None,
     metadata: Mapping[str, Any] | None = None,
     if_exists: Literal["raise", "do_nothing"] = "raise",
+    limits: Limits | None = None,
 ) -> Thread:
     """Create a thread, or return the one that has this id if the caller wants that.
 
+    ``limits`` are the service's own, for whom no others were set.
+
     Raises:
+        TooManyThreads: the user keeps as many as they may.
         ThreadAlreadyExists: the user has one with this id, and ``if_exists`` is ``raise``.
         ThreadBusy: one with this id is being deleted.
     """
@@ -155,6 +165,8 @@ async def create_thread(
         raise ThreadBusy("A thread with this id is being deleted.") from None
     if not made and if_exists == "raise":
         raise ThreadAlreadyExists
+    if made:
+        await tx.scalar(_REQUIRE_THREADS, {"user": tx.user_id, "defaults": limits or {}})
     return thread
 
 

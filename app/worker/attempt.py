@@ -12,6 +12,7 @@ from langgraph.errors import GraphDrained
 from app import faults
 from app.agent.answer import INCOMPLETE, STOPPED
 from app.logging import place_of
+from app.models.scope import RunScope
 from app.runs.events import CheckpointRef, Event
 from app.runs.referenced import persisted_channels, values_at
 from app.runs.wire import to_json
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from langgraph.types import StateSnapshot
 
     from app.agent.graphs import GraphCatalogue
+    from app.models.access import ModelAccess
     from app.stopping import RunStop
     from app.worker.begin import LoadedRun
     from app.worker.parts import Part
@@ -74,6 +76,7 @@ class ExecutionServices:
     database: TenantDatabase
     pool: CheckpointPool
     graphs: GraphCatalogue
+    models: ModelAccess
     announcer: Announcer
     limits: ExecutionLimits
 
@@ -89,6 +92,7 @@ class Attempt:
         self._broken = asyncio.Event()
         self._steps_left = self._allowed_steps()
         self._partial = PartialAnswer()
+        self._scope = RunScope(loaded.run, services.models)
         self._saver = self._open_saver(loaded.head)
         self._writer = EventWriter(
             services.database,
@@ -131,6 +135,9 @@ class Attempt:
         finally:  # also where the worker ends, or gave up its lease
             await end_task(breaking)
             await end_task(following)
+            if not task.done():
+                task.cancel()
+            self._scope.close()  # a thread takes no notice of its task's end
             await end_task(task, STOP_SECONDS if not task.done() else None)
             if not task.done():
                 log.warning("a graph takes no notice of its end", graph_id=self._loaded.graph_id)
@@ -176,6 +183,10 @@ class Attempt:
         self._broken.set()
 
     async def _drive(self) -> None:
+        with self._scope.entered():
+            await self._run_graph()
+
+    async def _run_graph(self) -> None:
         graph = self._bound_graph(self._saver)
         self._writer.refer_to(self._saver, persisted_channels(graph))
         request = self._loaded.request

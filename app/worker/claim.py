@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tenancy.database.crossing import DispatchDatabase
     from tenancy.database.signals import Announcer
     from tenancy.principal import ClaimedRun
+    from tenancy.scheduler.limits import Limits
 
 log = structlog.get_logger(__name__)
 
@@ -61,14 +62,16 @@ class Claimer:
         announcer: Announcer,
         *,
         concurrency: int,
-        max_running_per_user: int,
+        model: str,
+        limits: Limits,
     ) -> None:
         self._worker_id = worker_id
         self._dispatch = dispatch
         self._executor = executor
         self._announcer = announcer
         self._concurrency = concurrency
-        self._max_running_per_user = max_running_per_user
+        self._model = model
+        self._limits = limits
         self._wanted = asyncio.Event()
         self._running: dict[UUID, RunningRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -171,7 +174,7 @@ class Claimer:
             await self._give_back_unknown()
             faults.reach("claim.before")
             claimed = await self._dispatch.claim_runs(
-                self._worker_id, slots, self._max_running_per_user
+                self._worker_id, slots, self._limits, self._model
             )
         except LeaseLost:
             return []  # the lease keeper has noticed, or is about to

@@ -12,6 +12,10 @@ import structlog
 from app.agent.graphs import GraphCatalogue
 from app.databases import dispatch_settings, listen_dsn, service_settings
 from app.logging import facts_of
+from app.models.access import ModelAccess
+from app.models.seats import SeatKeeper
+from app.models.settings import ModelTiming
+from app.sharing import declared_pools, default_limits, full_name
 from app.worker.attempt import ExecutionLimits, ExecutionServices
 from app.worker.claim import Claimer
 from app.worker.end import EndOfProcess
@@ -19,15 +23,18 @@ from app.worker.execute import RunExecutor
 from app.worker.lease import LeaseKeeper
 from app.worker.reap import Reaper
 from app.worker.retention import Retention
+from app.worker.tend import SeatTender
 from app.worker.watch import Watcher
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.roles import assert_role
-from tenancy.database.signals import RUN_QUEUED, RUN_STOPPED, Announcer, Listener
+from tenancy.database.signals import RUN_QUEUED, RUN_STOPPED, SEAT_GRANTED, Announcer, Listener
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import StoaError
 from tenancy.reconcile.passing import reconcile
 from tenancy.reconcile.summary import log_summary
+from tenancy.scheduler.pools import PoolDatabase
+from tenancy.scheduler.seats import SeatDatabase
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -76,7 +83,7 @@ async def run_worker(
     worker_id = uuid4()
     ended = EndOfProcess(hurry)
     async with AsyncExitStack() as stack:
-        base = await stack.enter_async_context(_open_base(settings))
+        base = await stack.enter_async_context(_open_base(settings, worker_id))
         keeper = LeaseKeeper(
             worker_id,
             dispatch_settings(settings),
@@ -87,6 +94,7 @@ async def run_worker(
         await _run(stack, keeper)
         stack.push_async_callback(_retire, base, worker_id)
         await _take_back(base, dispatch_settings(settings))
+        base.keeper.tell(await base.pools.declare(declared_pools(settings)))
         claimer = await _start_duties(stack, base, settings, worker_id)
         log.info("worker ready", worker_id=str(worker_id))
         if ready is not None:
@@ -104,14 +112,16 @@ class _Base:
 
     execution: ExecutionServices
     queue: DispatchDatabase
+    seats: SeatDatabase
+    pools: PoolDatabase
+    keeper: SeatKeeper
     announcer: Announcer
 
 
 @asynccontextmanager
-async def _open_base(settings: Settings) -> AsyncIterator[_Base]:
+async def _open_base(settings: Settings, worker_id: UUID) -> AsyncIterator[_Base]:
     async with AsyncExitStack() as stack:
         graphs = GraphCatalogue(settings)
-        stack.push_async_callback(graphs.close)
         database = TenantDatabase(service_settings(settings))
         stack.push_async_callback(database.close)
         pool = CheckpointPool(service_settings(settings))
@@ -121,10 +131,25 @@ async def _open_base(settings: Settings) -> AsyncIterator[_Base]:
         stack.push_async_callback(queue.close)
         announcer = Announcer(listen_dsn(settings))
         await _run(stack, announcer)
+        seats = SeatDatabase(dispatch_settings(settings))
+        stack.push_async_callback(seats.close)
+        pools = PoolDatabase(dispatch_settings(settings))
+        stack.push_async_callback(pools.close)
+        keeper = SeatKeeper(
+            worker_id,
+            seats,
+            default_limits(settings),
+            announcer.seat_granted,
+            settings.pool_wait_seconds,
+        )
+        models = ModelAccess(keeper, ModelTiming())
+        stack.push_async_callback(models.aclose)
+        await _run(stack, keeper)
         limits = ExecutionLimits(
             settings.run_seconds, settings.max_attempts, settings.recursion_limit
         )
-        yield _Base(ExecutionServices(database, pool, graphs, announcer, limits), queue, announcer)
+        execution = ExecutionServices(database, pool, graphs, models, announcer, limits)
+        yield _Base(execution, queue, seats, pools, keeper, announcer)
 
 
 async def _start_duties(
@@ -137,15 +162,20 @@ async def _start_duties(
         RunExecutor(worker_id, base.execution),
         base.announcer,
         concurrency=settings.worker_concurrency,
-        max_running_per_user=settings.max_running_per_user,
+        model=full_name(settings.model),
+        limits=default_limits(settings),
     )
     watcher = Watcher(worker_id, base.queue, claimer, settings.heartbeat_seconds)
     heard: dict[str, Callable[[str | None], None]] = {
         RUN_QUEUED: claimer.look,
         RUN_STOPPED: watcher.hear,
+        SEAT_GRANTED: base.keeper.hear,
     }
     await _run(stack, Reaper(base.queue, base.announcer, settings.reap_seconds))
     await _run(stack, Retention(settings, base.execution.database))
+    await _run(
+        stack, SeatTender(base.seats, base.pools, base.keeper, settings.seat_cooldown_seconds)
+    )
     await _run(stack, watcher)
     await _run(stack, Listener(listen_dsn(settings), heard))
     await _run(stack, claimer)

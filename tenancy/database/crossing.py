@@ -14,7 +14,7 @@ from tenancy.database.calls import FunctionCalls
 from tenancy.principal import ClaimedRun, UserId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
     from uuid import UUID
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _REGISTER = "SELECT dispatch.register_worker($1, $2, $3, $4, $5)"
 _RENEW = "SELECT dispatch.renew_lease($1, $2)"
-_CLAIM = "SELECT user_id, run_id, fence FROM dispatch.claim_runs($1, $2, $3)"
+_CLAIM = "SELECT user_id, run_id, fence FROM dispatch.claim_runs($1, $2, $3, $4)"
 _HELD = "SELECT user_id, run_id, fence, cancel_requested FROM dispatch.held_runs($1)"
 _RELEASE = "SELECT dispatch.release_run($1, $2, $3, $4)"
 _RELEASE_BUT = "SELECT dispatch.release_runs_but($1, $2)"
@@ -63,14 +63,16 @@ class DispatchDatabase:
         return bool(row[0])
 
     async def claim_runs(
-        self, worker_id: UUID, slots: int, max_running_per_user: int
+        self, worker_id: UUID, slots: int, limits: Mapping[str, object], model: str
     ) -> list[ClaimedRun]:
         """Claim up to ``slots`` runs, heads of their threads, within each user's cap.
+
+        Those come first who have used least of ``model``; ``limits`` are the service's own.
 
         Raises:
             LeaseLost: this worker's own lease has run out.
         """
-        rows = await self._calls.fetch(_CLAIM, worker_id, slots, max_running_per_user)
+        rows = await self._calls.fetch(_CLAIM, worker_id, slots, model, dict(limits))
         return [ClaimedRun(UserId(user_id), run_id, fence) for user_id, run_id, fence in rows]
 
     async def held_runs(self, worker_id: UUID) -> list[HeldRun]:

@@ -16,10 +16,15 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from tenancy.errors import (
     IdempotencyConflict,
     LeaseLost,
+    LimitReached,
+    MemoryFull,
     ServiceUnavailable,
     StoaError,
     ThreadBusy,
     ThreadNotFound,
+    TokenBudgetExhausted,
+    TooManyQueuedRuns,
+    TooManyThreads,
     UserUnavailable,
 )
 from tenancy.migrate import driver_url
@@ -40,6 +45,15 @@ _REFUSALS: dict[str, type[StoaError]] = {
     "ST006": ThreadNotFound,
 }
 """What functions of ours raise on purpose. ST007, an impossible transition, is a fault of ours."""
+SQLSTATE_LIMIT_REACHED = "ST008"
+_LIMITS: dict[str, type[LimitReached]] = {
+    "queued": TooManyQueuedRuns,
+    "threads": TooManyThreads,
+    "memory_bytes": MemoryFull,
+    "tokens_per_day": TokenBudgetExhausted,
+    "tokens_per_month": TokenBudgetExhausted,
+}
+"""By the limit's name, which such an error has for its detail; its hint is when to try again."""
 _AWAY = ("08", "53", "57", "58", "25P03")
 """SQLSTATE classes: connection exceptions, insufficient resources (connections, disk),
 operator intervention (shutdown, crash, a statement's timeout), errors of the system below.
@@ -141,6 +155,8 @@ def translated(error: BaseException) -> Exception | None:
     state = str(getattr(error, "sqlstate", None) or "")
     if state in _REFUSALS:
         return _REFUSALS[state]()
+    if state == SQLSTATE_LIMIT_REACHED:
+        return _limit_reached(error)
     if state == SQLSTATE_NO_TENANT:
         return NoTenant("no user is bound to this transaction")
     if state.startswith(_LOGIN_REFUSED):
@@ -148,6 +164,14 @@ def translated(error: BaseException) -> Exception | None:
     if state.startswith(_AWAY) or isinstance(error, _UNREACHABLE):
         return DatabaseUnavailable(sqlstate=state or None)
     return None
+
+
+def _limit_reached(error: BaseException) -> LimitReached:
+    # psycopg keeps what a server says apart; asyncpg has it on the exception.
+    said = getattr(error, "diag", None)
+    limit = getattr(error, "detail", None) or getattr(said, "message_detail", None)
+    seconds = getattr(error, "hint", None) or getattr(said, "message_hint", None)
+    return _LIMITS[str(limit)](str(limit), retry_seconds=float(seconds) if seconds else None)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from tenancy.database.engine import DRIVER_ERRORS, LoginRefused, login_refused, 
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from uuid import UUID
 
     from tenacity import RetryCallState
 
@@ -31,6 +32,9 @@ RUN_CHANGED = "stoa_run_changed"
 
 RUN_STOPPED = "stoa_run_stopped"
 """Runs were told to stop, or are gone. Payload as above: their worker looks at what it holds."""
+
+SEAT_GRANTED = "stoa_seat_granted"
+"""Model calls were given a seat, which is theirs for two seconds. Payload: their ids."""
 
 _MOST_KEYS = 100
 """Keys per notification: 100 times 74 characters stay below Postgres' 8,000 bytes."""
@@ -71,7 +75,9 @@ class Announcer:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._queued = False
-        self._keys: dict[str, deque[str]] = {RUN_STOPPED: deque(), RUN_CHANGED: deque()}
+        self._keys: dict[str, deque[str]] = {
+            channel: deque() for channel in (SEAT_GRANTED, RUN_STOPPED, RUN_CHANGED)
+        }
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -87,6 +93,10 @@ class Announcer:
     def run_stopped(self, key: str) -> None:
         """Say that the run ``user/run`` was told to stop, or deleted."""
         self._say(RUN_STOPPED, key)
+
+    def seat_granted(self, call_id: UUID) -> None:
+        """Say that a model call of another worker's was given a seat."""
+        self._say(SEAT_GRANTED, str(call_id))
 
     async def start(self) -> None:
         """Start the sending task."""

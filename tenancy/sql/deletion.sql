@@ -6,12 +6,22 @@
 CREATE OR REPLACE FUNCTION tenant.delete_run(
   p_user uuid, p_thread uuid, p_run uuid
 ) RETURNS TABLE (run_id uuid, state text)
-LANGUAGE sql AS $$
-  DELETE FROM public.runs r USING public.threads t
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM 1 FROM public.runs r JOIN public.threads t USING (user_id, thread_id)
   WHERE r.user_id = p_user AND r.thread_id = p_thread AND r.run_id = p_run
-    AND t.user_id = p_user AND t.thread_id = p_thread AND t.deleted_at IS NULL
-  RETURNING r.run_id, r.state::text
-$$;
+    AND t.deleted_at IS NULL
+  FOR UPDATE OF r;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  PERFORM tenant.leave_queues(p_user, p_thread, p_run);
+  RETURN QUERY
+  DELETE FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run
+  RETURNING r.run_id, r.state::text;
+  PERFORM tenant.call_up(p_user);
+END $$;
 
 -- Deletes a thread with everything in it. One of more than p_most rows is only marked: its open
 -- runs end as cancelled, so that nothing is written any more, and `delete_thread_rows` does the
@@ -56,7 +66,9 @@ BEGIN
     UPDATE public.threads t SET deleted_at = clock_timestamp()
     WHERE t.user_id = p_user AND t.thread_id = p_thread;
   ELSE
+    PERFORM tenant.leave_queues(p_user, p_thread);
     DELETE FROM public.threads t WHERE t.user_id = p_user AND t.thread_id = p_thread;
+    PERFORM tenant.call_up(p_user);
   END IF;
   IF NOT any_open THEN
     run_id := NULL;
@@ -144,6 +156,7 @@ BEGIN
   IF room <= 0 THEN
     RETURN false;
   END IF;
+  PERFORM tenant.leave_queues(p_user, p_thread);
   DELETE FROM public.threads t WHERE t.user_id = p_user AND t.thread_id = p_thread;
   RETURN true;
 END $$;

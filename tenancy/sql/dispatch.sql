@@ -24,16 +24,49 @@ BEGIN
   RETURN FOUND;
 END $$;
 
--- Claims up to p_slots runs: heads of their threads only, oldest first, no user above
--- p_cap runs at once. Claims are serialised, which is what makes the cap exact.
-CREATE OR REPLACE FUNCTION dispatch.claim_runs(p_worker uuid, p_slots int, p_cap int)
-RETURNS TABLE (user_id uuid, run_id uuid, fence bigint)
+-- Where a person stands among those whose runs wait: at the virtual time of their use of the default
+-- model; somebody new at that of whoever was served last.
+CREATE OR REPLACE FUNCTION dispatch.rank_of(p_user uuid, p_model text) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+  SELECT coalesce(
+    (SELECT u.vtime FROM public.model_users u WHERE u.user_id = p_user AND u.model = p_model),
+    (SELECT m.vnow FROM public.models m WHERE m.model = p_model),
+    0
+  )
+$$;
+
+-- The run that is next within one person: the head of a thread whose turn it is, by priority, then
+-- first come. NULL when there is none.
+CREATE OR REPLACE FUNCTION dispatch.head_of(p_user uuid) RETURNS uuid
+LANGUAGE sql STABLE SET enable_seqscan = off AS $$
+  SELECT r.run_id
+  FROM public.runs r
+  WHERE r.state = 'pending' AND r.user_id = p_user AND r.due_at <= (SELECT clock_timestamp())
+    AND NOT EXISTS (
+      SELECT 1 FROM public.runs o
+      WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id
+        AND o.state IN ('pending', 'running', 'waiting')
+        AND (o.state <> 'pending' OR (o.due_at, o.run_id) < (r.due_at, r.run_id))
+    )
+  ORDER BY r.priority DESC, r.due_at, r.run_id
+  LIMIT 1
+$$;
+
+-- Claims up to p_slots runs, heads of their threads only, for those first who have used least of
+-- the default model; no user above their cap of runs at once. Claims are serialised, which is what
+-- makes the cap exact. The cost depends neither on how many runs wait nor on how many people.
+CREATE OR REPLACE FUNCTION dispatch.claim_runs(
+  p_worker uuid, p_slots int, p_model text, p_defaults jsonb
+) RETURNS TABLE (user_id uuid, run_id uuid, fence bigint)
 -- Behind a policy the planner knows nothing of how many runs are in which state, and takes the few
 -- that wait for most of the table.
 LANGUAGE plpgsql SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-  head record;
+  passed_over uuid[] := '{}';
+  claimed int := 0;
+  who record;
+  head uuid;
 BEGIN
   -- A claim need not be on disk by itself: the attempt that begins with it is, and flushes it.
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -46,78 +79,90 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
   END IF;
-  FOR head IN
-  WITH RECURSIVE waiting (user_id) AS (
-    (SELECT r.user_id FROM public.runs r WHERE r.state = 'pending' ORDER BY r.user_id LIMIT 1)
-    UNION ALL
-    SELECT (
-      SELECT r.user_id FROM public.runs r
-      WHERE r.state = 'pending' AND r.user_id > w.user_id ORDER BY r.user_id LIMIT 1
-    )
-    FROM waiting w WHERE w.user_id IS NOT NULL
-  ),
-  heads AS (
-    SELECT h.user_id, h.run_id
-    FROM waiting w
-    CROSS JOIN LATERAL (
-      SELECT r.user_id, r.run_id, r.created_at
-      FROM public.runs r
-      WHERE r.state = 'pending' AND r.user_id = w.user_id
-        AND EXISTS (
-          SELECT 1 FROM public.users u WHERE u.user_id = r.user_id AND u.state = 'active'
-        )
-        AND NOT EXISTS (
-          SELECT 1 FROM public.runs o
-          WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id
-            AND o.state IN ('pending', 'running', 'waiting')
-            AND (o.state <> 'pending' OR (o.created_at, o.run_id) < (r.created_at, r.run_id))
-        )
-      ORDER BY r.created_at, r.run_id
-      LIMIT greatest(0, p_cap - (
-        SELECT count(*) FROM public.runs x
-        WHERE x.user_id = w.user_id AND x.state = 'running'
-      ))
-    ) h
-    ORDER BY h.created_at, h.run_id
-    LIMIT p_slots
-  )
-  SELECT h.user_id, h.run_id FROM heads h
-  LOOP
-    -- Somebody may be cancelling it; no claim waits for one person's transaction.
-    PERFORM 1 FROM public.runs r
-    WHERE r.user_id = head.user_id AND r.run_id = head.run_id AND r.state = 'pending'
+  UPDATE public.run_queues q SET claimable = true, wake_at = NULL
+  WHERE q.wake_at <= (SELECT clock_timestamp());
+  WHILE claimed < p_slots LOOP
+    -- No claim waits for one person's transaction; who is passed over says so when it has ended.
+    SELECT q.user_id, q.rank, dispatch.rank_of(q.user_id, p_model) AS rank_now INTO who
+    FROM public.run_queues q
+    WHERE q.claimable AND q.user_id <> ALL (passed_over)
+    ORDER BY q.rank, q.served_at, q.user_id LIMIT 1
     FOR NO KEY UPDATE SKIP LOCKED;
-    CONTINUE WHEN NOT FOUND;
-    -- One by one: joined to the list, the planner reads the whole table.
+    EXIT WHEN NOT FOUND;
+    IF who.rank_now > who.rank THEN
+      UPDATE public.run_queues q SET rank = who.rank_now WHERE q.user_id = who.user_id;
+      CONTINUE;
+    END IF;
+    IF NOT dispatch.has_room(who.user_id, p_defaults) THEN
+      UPDATE public.run_queues q SET claimable = false WHERE q.user_id = who.user_id;
+      CONTINUE;
+    END IF;
+    head := dispatch.head_of(who.user_id);
+    IF head IS NULL THEN
+      UPDATE public.run_queues q
+      SET claimable = false, rank = who.rank_now,
+          wake_at = (
+            SELECT min(r.due_at) FROM public.runs r
+            WHERE r.user_id = who.user_id AND r.state = 'pending'
+              AND r.due_at > (SELECT clock_timestamp())
+          )
+      WHERE q.user_id = who.user_id;
+      CONTINUE;
+    END IF;
+    -- Somebody may be cancelling it.
+    PERFORM 1 FROM public.runs r
+    WHERE r.user_id = who.user_id AND r.run_id = head AND r.state = 'pending'
+    FOR NO KEY UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+      passed_over := passed_over || who.user_id;
+      CONTINUE;
+    END IF;
+    UPDATE public.run_queues q SET rank = who.rank_now, served_at = clock_timestamp()
+    WHERE q.user_id = who.user_id;
+    claimed := claimed + 1;
     RETURN QUERY
     UPDATE public.runs r
     SET state = 'running', fence = r.fence + 1, attempt = r.attempt + 1,
         worker_id = p_worker, claimed_at = clock_timestamp(), updated_at = clock_timestamp()
-    WHERE r.user_id = head.user_id AND r.run_id = head.run_id AND r.state = 'pending'
+    WHERE r.user_id = who.user_id AND r.run_id = head AND r.state = 'pending'
     RETURNING r.user_id, r.run_id, r.fence;
   END LOOP;
 END $$;
+
+-- Whether one more run of a person may be executed now.
+CREATE OR REPLACE FUNCTION dispatch.has_room(p_user uuid, p_defaults jsonb) RETURNS boolean
+LANGUAGE sql STABLE SET enable_seqscan = off AS $$
+  SELECT EXISTS (SELECT 1 FROM public.users u WHERE u.user_id = p_user AND u.state = 'active')
+    AND coalesce(
+      (SELECT count(*) FROM public.runs r WHERE r.user_id = p_user AND r.state = 'running')
+        < (tenant.limits_of(p_user, p_defaults) ->> 'running')::int,
+      true
+    )
+$$;
 
 -- Puts runs of dead workers back into the queue under a higher fence; each has spent an attempt.
 -- Says how many. What somebody else has locked just now is left for the next round.
 CREATE OR REPLACE FUNCTION dispatch.reap_expired_leases() RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
-  reaped int;
+  reaped int := 0;
+  lost record;
   dead uuid[];
 BEGIN
-  WITH lost AS (
+  -- One after the other, and in one order everywhere: each also calls up its user's queue.
+  FOR lost IN
     SELECT r.user_id, r.run_id
     FROM public.runs r JOIN public.workers w ON w.worker_id = r.worker_id
     WHERE r.state = 'running' AND w.lease_until <= (SELECT clock_timestamp())
     ORDER BY r.user_id, r.run_id
     FOR NO KEY UPDATE OF r SKIP LOCKED
-  )
-  UPDATE public.runs r
-  SET state = 'pending', fence = r.fence + 1, attempts_spent = r.attempts_spent + 1,
-      worker_id = NULL, updated_at = clock_timestamp()
-  FROM lost WHERE r.user_id = lost.user_id AND r.run_id = lost.run_id;
-  GET DIAGNOSTICS reaped = ROW_COUNT;
+  LOOP
+    UPDATE public.runs r
+    SET state = 'pending', fence = r.fence + 1, attempts_spent = r.attempts_spent + 1,
+        worker_id = NULL, updated_at = clock_timestamp()
+    WHERE r.user_id = lost.user_id AND r.run_id = lost.run_id;
+    reaped := reaped + 1;
+  END LOOP;
   -- First held, then looked at: a claim that began while the lease lived may have just ended.
   dead := ARRAY(
     SELECT w.worker_id FROM public.workers w
@@ -158,18 +203,20 @@ CREATE OR REPLACE FUNCTION dispatch.release_runs_but(p_worker uuid, p_known uuid
 RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
-  released int;
+  released int := 0;
+  held record;
 BEGIN
-  WITH held AS (
+  FOR held IN
     SELECT r.user_id, r.run_id FROM public.runs r
     WHERE r.state = 'running' AND r.worker_id = p_worker AND r.run_id <> ALL (p_known)
     ORDER BY r.user_id, r.run_id
     FOR NO KEY UPDATE
-  )
-  UPDATE public.runs r
-  SET state = 'pending', fence = r.fence + 1, worker_id = NULL, updated_at = clock_timestamp()
-  FROM held WHERE r.user_id = held.user_id AND r.run_id = held.run_id;
-  GET DIAGNOSTICS released = ROW_COUNT;
+  LOOP
+    UPDATE public.runs r
+    SET state = 'pending', fence = r.fence + 1, worker_id = NULL, updated_at = clock_timestamp()
+    WHERE r.user_id = held.user_id AND r.run_id = held.run_id;
+    released := released + 1;
+  END LOOP;
   RETURN released;
 END $$;
 

@@ -30,6 +30,7 @@ END $$;
 CREATE OR REPLACE FUNCTION tenant.accept_run(
   p_user uuid, p_thread uuid, p_run uuid, p_assistant uuid, p_graph text,
   p_request jsonb, p_metadata jsonb, p_title text, p_create boolean, p_strategy text,
+  p_priority int, p_after_seconds float8, p_defaults jsonb,
   p_route text, p_key text, p_fingerprint bytea
 ) RETURNS TABLE (run_id uuid, accepted_at timestamptz, stopping uuid[], ended uuid[])
 LANGUAGE plpgsql AS $$
@@ -47,6 +48,7 @@ BEGIN
       RETURN;
     END IF;
   END IF;
+  PERFORM tenant.require_room(p_user, tenant.limits_of(p_user, p_defaults));
   UPDATE public.threads t SET updated_at = clock_timestamp(), title = coalesce(t.title, p_title)
   WHERE t.user_id = p_user AND t.thread_id = p_thread AND t.deleted_at IS NULL;
   IF NOT FOUND THEN
@@ -62,6 +64,7 @@ BEGIN
     IF NOT FOUND THEN
       RAISE EXCEPTION 'the thread is being deleted' USING ERRCODE = 'ST004';
     END IF;
+    PERFORM tenant.require_threads(p_user, tenant.limits_of(p_user, p_defaults));
   END IF;
   IF p_strategy = 'reject' AND EXISTS (
     SELECT 1 FROM public.runs r
@@ -91,11 +94,11 @@ BEGIN
   FROM public.runs r WHERE r.user_id = p_user AND r.thread_id = p_thread;
   INSERT INTO public.runs (
     user_id, run_id, thread_id, assistant_id, graph_id, request, metadata, multitask_strategy,
-    created_at, updated_at
+    priority, due_at, created_at, updated_at
   )
   VALUES (
     p_user, p_run, p_thread, p_assistant, p_graph, p_request, p_metadata, p_strategy,
-    accepted_at, accepted_at
+    p_priority, accepted_at + make_interval(secs => p_after_seconds), accepted_at, accepted_at
   );
   RETURN NEXT;
 END $$;
@@ -144,6 +147,9 @@ BEGIN
   LEFT JOIN public.runs r ON r.user_id = c.user_id AND r.run_id = c.run_id
   WHERE c.user_id = p_user AND c.thread_id = run.thread_id AND c.checkpoint_ns = ''
   ORDER BY c.checkpoint_id DESC LIMIT 1;
+  IF seq = 1 THEN
+    PERFORM tenant.count_usage(p_user, 1, 0);
+  END IF;
   INSERT INTO public.run_events (user_id, run_id, seq, event, data)
   VALUES (
     p_user, p_run, seq, 'metadata',
@@ -164,7 +170,7 @@ END $$;
 CREATE OR REPLACE FUNCTION tenant.settle_run(
   p_user uuid, p_run uuid, p_fence bigint, p_state text,
   p_error_code text, p_error_message text, p_first_seq int,
-  p_events text[], p_data bytea[], p_ns text[], p_checkpoint text[]
+  p_events text[], p_data bytea[], p_ns text[], p_checkpoint text[], p_tool_calls int DEFAULT 0
 ) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -183,6 +189,9 @@ BEGIN
   FOR NO KEY UPDATE OF r;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
+  END IF;
+  IF p_tool_calls > 0 THEN
+    PERFORM tenant.count_usage(p_user, 0, p_tool_calls);
   END IF;
   IF run.is_cancelled THEN
     -- An error is told last, and a cancelled run has none.

@@ -12,7 +12,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost
 from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import RunState
-from tests.support.tenancy import make_thread, make_worker, queue_run
+from tests.support.tenancy import claim_runs, make_thread, make_worker, queue_run
 
 RUNS = 40
 LEASE_SECONDS = 0.5
@@ -29,7 +29,7 @@ class TestALeaseThatEndsWhileItsRunsAreSettled:
         for _ in range(RUNS):
             await queue_run(tenants, alice, await make_thread(tenants, alice))
         worker_id = await make_worker(dispatch, LEASE_SECONDS)
-        claimed = await dispatch.claim_runs(worker_id, RUNS, RUNS)
+        claimed = await claim_runs(dispatch, worker_id, RUNS, RUNS)
         over = asyncio.Event()
         reapers = [asyncio.create_task(_reap_until(dispatch, over)) for _ in range(2)]
         settled = [await _settle(tenants, run) for run in claimed]

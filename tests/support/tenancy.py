@@ -29,6 +29,8 @@ from tests.support.postgres import PostgresServer, Role, postgres_server
 
 ASSISTANT = UUID("00000000-0000-4000-8000-00000000a9e7")
 LEASE_SECONDS = 60.0
+MODEL = "smollm2:latest"
+"""The default model, by whose use claims are ordered."""
 
 
 @dataclass(frozen=True)
@@ -197,13 +199,20 @@ async def make_worker(dispatch: DispatchDatabase, lease_seconds: float = LEASE_S
     return worker_id
 
 
+async def claim_runs(
+    dispatch: DispatchDatabase, worker_id: UUID, slots: int, most_running: int = 1000
+) -> list[ClaimedRun]:
+    """Claim as a worker does for whose users this many runs at once are the limit."""
+    return await dispatch.claim_runs(worker_id, slots, {"running": most_running}, MODEL)
+
+
 async def claimed_run(
     tenants: TenantDatabase, dispatch: DispatchDatabase, person: Principal, thread_id: UUID
 ) -> ClaimedRun:
     """A run of a person's that a living worker holds."""
     await queue_run(tenants, person, thread_id)
     worker_id = await make_worker(dispatch)
-    (run,) = await dispatch.claim_runs(worker_id, 1, 10)
+    (run,) = await claim_runs(dispatch, worker_id, 1, 10)
     return run
 
 

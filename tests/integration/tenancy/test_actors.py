@@ -27,7 +27,7 @@ from tenancy.errors import LeaseLost, NotFound, ThreadBusy
 from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import FIRST, OPEN, RunState, may_become
 from tests.integration.tenancy.test_lock_order import rows
-from tests.support.tenancy import ASSISTANT, TestDatabase, make_thread, make_worker
+from tests.support.tenancy import ASSISTANT, TestDatabase, claim_runs, make_thread, make_worker
 
 ACTORS = 8
 EXPECTED_REFUSALS = (LeaseLost, ThreadBusy, NotFound)
@@ -116,7 +116,7 @@ class Actor:
 
     async def claim(self) -> None:
         worker = self.random.choice(self.stage.workers)
-        claimed = await self.stage.dispatch.claim_runs(worker, self.random.randint(1, 3), 3)
+        claimed = await claim_runs(self.stage.dispatch, worker, self.random.randint(1, 3), 3)
         self.stage.new += [(claim, worker) for claim in claimed]
         self.stage.claims += claimed
 

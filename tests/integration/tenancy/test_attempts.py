@@ -15,7 +15,14 @@ from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import RunState
-from tests.support.tenancy import TestDatabase, claimed_run, expire_leases, make_thread, make_worker
+from tests.support.tenancy import (
+    TestDatabase,
+    claim_runs,
+    claimed_run,
+    expire_leases,
+    make_thread,
+    make_worker,
+)
 
 
 @pytest.fixture
@@ -24,7 +31,7 @@ async def run(tenants: TenantDatabase, dispatch: DispatchDatabase, alice: Princi
 
 
 async def claim_again(dispatch: DispatchDatabase) -> ClaimedRun:
-    (again,) = await dispatch.claim_runs(await make_worker(dispatch), 1, 10)
+    (again,) = await claim_runs(dispatch, await make_worker(dispatch), 1, 10)
     return again
 
 
@@ -86,7 +93,7 @@ class TestAnAttempt:
         await dispatch.reap_expired_leases()
         await dispatch.release_run(await claim_again(dispatch), spend=False)
         await dispatch.release_run(await claim_again(dispatch), spend=True)
-        (last,) = await dispatch.claim_runs(leaving := await make_worker(dispatch), 1, 10)
+        (last,) = await claim_runs(dispatch, leaving := await make_worker(dispatch), 1, 10)
         await dispatch.retire_worker(leaving)
         assert await record(superuser, run.run_id) == [
             (1, 1, "lost"),
@@ -116,7 +123,7 @@ class TestAWorkerThatLeaves:
         try:
             transaction = claiming.transaction()
             await transaction.start()
-            await claiming.execute("SELECT dispatch.claim_runs($1, 1, 10)", worker)
+            await claiming.execute("SELECT claim_runs(dispatch, $1, 1, 10)", worker)
             leaving = asyncio.create_task(dispatch.retire_worker(worker))
             while not await superuser.fetchval(  # noqa: ASYNC110 - the server tells nobody
                 _SOMEBODY_WAITS_FOR, claiming.get_server_pid()

@@ -16,6 +16,7 @@ from tenancy.errors import LeaseLost
 from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import TERMINAL, RunState
 from tests.support.tenancy import (
+    claim_runs,
     claimed_run,
     expire_leases,
     make_thread,
@@ -34,7 +35,7 @@ class TestACancel:
         (cancelled,) = await cancel_runs(tenants, alice, run_ids=[run.run_id])
         assert (cancelled.run_id, cancelled.thread_id) == (run.run_id, run.thread_id)
         assert cancelled.state == RunState.CANCELLED
-        assert await dispatch.claim_runs(await make_worker(dispatch), 10, 10) == []
+        assert await claim_runs(dispatch, await make_worker(dispatch), 10, 10) == []
 
     async def test_tells_a_running_one_which_then_ends_in_no_other_way(
         self, tenants: TenantDatabase, dispatch: DispatchDatabase, alice: Principal
@@ -74,7 +75,7 @@ class TestACancel:
         await cancel_runs(tenants, alice, run_ids=[run.run_id])
         await expire_leases(superuser)
         await dispatch.reap_expired_leases()
-        (again,) = await dispatch.claim_runs(await make_worker(dispatch), 1, 10)
+        (again,) = await claim_runs(dispatch, await make_worker(dispatch), 1, 10)
         assert await settle_run(tenants, again, RunState.SUCCESS, 1, []) == RunState.CANCELLED
 
     async def test_ends_a_run_whose_worker_is_dead_and_shuts_that_worker_out(
@@ -146,7 +147,7 @@ class TestManyCancels:
         bob: Principal,
         queued: list[UUID],
     ) -> None:
-        await dispatch.claim_runs(await make_worker(dispatch), 1, 10)
+        await claim_runs(dispatch, await make_worker(dispatch), 1, 10)
         thread = await superuser.fetchval("SELECT thread_id FROM runs WHERE run_id = $1", queued[0])
 
         async def hit(**conditions: object) -> dict[UUID, str]:

@@ -18,6 +18,7 @@ from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import RunState
 from tests.support.tenancy import (
     TestDatabase,
+    claim_runs,
     claimed_run,
     expire_leases,
     make_thread,
@@ -26,8 +27,6 @@ from tests.support.tenancy import (
     set_user_state,
     sign_in,
 )
-
-NO_CAP = 1000
 
 
 async def row(superuser: asyncpg.Connection, run_id: UUID) -> tuple[str, int, int]:
@@ -63,7 +62,7 @@ class TestAClaim:
         await expire_leases(superuser)
         assert await dispatch.reap_expired_leases() == 1
         assert await row(superuser, run.run_id) == ("pending", 2, 1)
-        (again,) = await dispatch.claim_runs(await make_worker(dispatch), 1, NO_CAP)
+        (again,) = await claim_runs(dispatch, await make_worker(dispatch), 1)
         assert (again.run_id, again.fence) == (run.run_id, 3)
         assert await row(superuser, run.run_id) == ("running", 3, 1)
 
@@ -75,8 +74,8 @@ class TestAClaim:
         for thread in threads:
             await queue_run(tenants, alice, thread)
         worker = await make_worker(dispatch)
-        assert {r.run_id for r in await dispatch.claim_runs(worker, 10, NO_CAP)} == set(heads)
-        assert await dispatch.claim_runs(worker, 10, NO_CAP) == []
+        assert {r.run_id for r in await claim_runs(dispatch, worker, 10)} == set(heads)
+        assert await claim_runs(dispatch, worker, 10) == []
 
     async def test_goes_on_to_the_next_of_a_thread_when_the_head_has_ended(
         self, tenants: TenantDatabase, dispatch: DispatchDatabase, alice: Principal
@@ -84,10 +83,10 @@ class TestAClaim:
         thread = await make_thread(tenants, alice)
         first, second = [await queue_run(tenants, alice, thread) for _ in range(2)]
         worker = await make_worker(dispatch)
-        (run,) = await dispatch.claim_runs(worker, 10, NO_CAP)
+        (run,) = await claim_runs(dispatch, worker, 10)
         assert run.run_id == first.run_id
         await settle_run(tenants, run, RunState.SUCCESS, 1, [])
-        assert [r.run_id for r in await dispatch.claim_runs(worker, 10, NO_CAP)] == [second.run_id]
+        assert [r.run_id for r in await claim_runs(dispatch, worker, 10)] == [second.run_id]
 
     async def test_passes_over_whoever_may_not_be_served(
         self,
@@ -99,9 +98,9 @@ class TestAClaim:
         waiting = await queue_run(tenants, alice, await make_thread(tenants, alice))
         await set_user_state(superuser, alice.user_id, "suspended")
         worker = await make_worker(dispatch)
-        assert await dispatch.claim_runs(worker, 10, NO_CAP) == []
+        assert await claim_runs(dispatch, worker, 10) == []
         await set_user_state(superuser, alice.user_id, "active")
-        assert [r.run_id for r in await dispatch.claim_runs(worker, 10, NO_CAP)] == [waiting.run_id]
+        assert [r.run_id for r in await claim_runs(dispatch, worker, 10)] == [waiting.run_id]
 
     async def test_takes_no_more_than_there_is_room_for(
         self, tenants: TenantDatabase, dispatch: DispatchDatabase, alice: Principal
@@ -109,7 +108,11 @@ class TestAClaim:
         for _ in range(5):
             await queue_run(tenants, alice, await make_thread(tenants, alice))
         worker = await make_worker(dispatch)
-        assert [len(await dispatch.claim_runs(worker, n, NO_CAP)) for n in (0, 2, 10)] == [0, 2, 3]
+        assert [len(await claim_runs(dispatch, worker, n)) for n in (0, 2, 10)] == [
+            0,
+            2,
+            3,
+        ]
 
     async def test_by_several_at_once_keeps_each_users_cap_and_takes_nothing_twice(
         self,
@@ -123,7 +126,7 @@ class TestAClaim:
                 await queue_run(tenants, person, await make_thread(tenants, person))
         workers = [await make_worker(door) for door in claimers]
         claims = [
-            door.claim_runs(worker, 5, 3)
+            claim_runs(door, worker, 5, 3)
             for door, worker in zip(claimers, workers, strict=True)
             for _ in range(3)
         ]
@@ -146,7 +149,7 @@ class TestAClaim:
         worker = await make_worker(dispatch) if known else uuid4()
         await expire_leases(superuser)
         with pytest.raises(LeaseLost):
-            await dispatch.claim_runs(worker, 10, NO_CAP)
+            await claim_runs(dispatch, worker, 10)
         assert await row(superuser, run.run_id) == ("pending", 0, 0)
 
 
@@ -171,7 +174,7 @@ class TestALease:
         for _ in range(5):
             await queue_run(tenants, alice, await make_thread(tenants, alice))
         worker = await make_worker(dispatch)
-        claimed = await dispatch.claim_runs(worker, 5, NO_CAP)
+        claimed = await claim_runs(dispatch, worker, 5)
         await expire_leases(superuser)
         assert sum(await asyncio.gather(*(d.reap_expired_leases() for d in claimers))) == 5
         for run in claimed:
@@ -199,11 +202,11 @@ class TestALease:
     ) -> None:
         run = await queue_run(tenants, alice, await make_thread(tenants, alice))
         worker = await make_worker(dispatch)
-        (claimed,) = await dispatch.claim_runs(worker, 1, NO_CAP)
+        (claimed,) = await claim_runs(dispatch, worker, 1)
         assert await dispatch.retire_worker(worker) == 1
         assert await row(superuser, run.run_id) == ("pending", claimed.fence + 1, 0)
         with pytest.raises(LeaseLost):
-            await dispatch.claim_runs(worker, 1, NO_CAP)
+            await claim_runs(dispatch, worker, 1)
 
     async def test_that_is_given_back_leaves_other_workers_runs_alone(
         self,
@@ -230,7 +233,7 @@ class TestAnOldClaim:
         run = await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
         await expire_leases(superuser)
         await dispatch.reap_expired_leases()
-        await dispatch.claim_runs(await make_worker(dispatch), 1, NO_CAP)
+        await claim_runs(dispatch, await make_worker(dispatch), 1)
         return run
 
     async def test_writes_no_row_and_ends_nothing(
@@ -284,6 +287,6 @@ class TestARunThatIsGivenBack:
     ) -> None:
         run = await claimed_run(tenants, dispatch, alice, await make_thread(tenants, alice))
         assert await dispatch.release_run(run, spend=True)
-        (again,) = await dispatch.claim_runs(await make_worker(dispatch), 1, NO_CAP)
+        (again,) = await claim_runs(dispatch, await make_worker(dispatch), 1)
         assert not await dispatch.release_run(run, spend=True)
         assert await row(superuser, run.run_id) == ("running", again.fence, 1)

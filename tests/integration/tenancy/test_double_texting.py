@@ -20,6 +20,7 @@ from tests.integration.tenancy.test_lock_order import rows
 from tests.support.tenancy import (
     ASSISTANT,
     TestDatabase,
+    claim_runs,
     expire_leases,
     make_thread,
     make_worker,
@@ -59,7 +60,7 @@ class Thread:
         )
 
     async def claim(self) -> list[ClaimedRun]:
-        return await self.dispatch.claim_runs(await make_worker(self.dispatch), 10, 10)
+        return await claim_runs(self.dispatch, await make_worker(self.dispatch), 10, 10)
 
     async def put_into(self, situation: str) -> UUID:
         """A run on the thread that has come as far as the situation says."""

@@ -14,7 +14,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost
 from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import RunState
-from tests.support.tenancy import claimed_run, expire_leases, make_thread, make_worker
+from tests.support.tenancy import claim_runs, claimed_run, expire_leases, make_thread, make_worker
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ class TestAClaimThatACrashOfPostgresUndid:
             "DELETE FROM run_attempts"
         )
         second = await make_worker(dispatch)
-        assert await dispatch.claim_runs(second, 1, 10) == [run]
+        assert await claim_runs(dispatch, second, 1, 10) == [run]
         with pytest.raises(LeaseLost):
             await tenants.call(run, begin, run.run_id, run.fence, first)
         (row,) = await tenants.call(run, begin, run.run_id, run.fence, second)

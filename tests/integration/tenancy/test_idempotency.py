@@ -17,7 +17,14 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import IdempotencyConflict, RunNotFound, ThreadBusy, ThreadNotFound
 from tenancy.principal import Principal
 from tenancy.run_states import RunState
-from tests.support.tenancy import ASSISTANT, TestDatabase, make_thread, make_worker, queue_run
+from tests.support.tenancy import (
+    ASSISTANT,
+    TestDatabase,
+    claim_runs,
+    make_thread,
+    make_worker,
+    queue_run,
+)
 
 KEY = IdempotencyKey("POST /threads/t/runs", "a key", b"of this body")
 TWENTY = 20
@@ -83,7 +90,7 @@ class TestTheSameRequestAgain:
     ) -> None:
         thread = await make_thread(tenants, alice)
         first = await post(tenants, alice, thread)
-        (claim,) = await dispatch.claim_runs(await make_worker(dispatch), 1, 10)
+        (claim,) = await claim_runs(dispatch, await make_worker(dispatch), 1, 10)
         await settle_run(tenants, claim, RunState.SUCCESS, 1, [])
         again = await post(tenants, alice, thread)
         assert (again.is_new, again.run.run_id) == (False, first.run.run_id)

@@ -29,6 +29,7 @@ from tests.support.postgres import Role
 from tests.support.tenancy import (
     ASSISTANT,
     TestDatabase,
+    claim_runs,
     expire_leases,
     make_thread,
     make_worker,
@@ -69,7 +70,7 @@ class Scene:
         def accept(strategy: str, key: str | None) -> Call:
             about = (self.user, self.thread, uuid4(), ASSISTANT, "agent", "{}", "{}", "t", True)
             known = (KEY.route, key, b"body") if key else (None, None, None)
-            return _tenant("accept_run", *about, strategy, *known)
+            return _tenant("accept_run", *about, strategy, 0, 0.0, "{}", *known)
 
         def cancel(action: str, thread: UUID | None) -> Call:
             return _tenant("cancel_runs", self.user, thread, None, None, action)
@@ -106,7 +107,7 @@ class Scene:
         return {
             "register_worker": _dispatch("register_worker", uuid4(), "host", 1, None, 60.0),
             "renew_lease": _dispatch("renew_lease", self.worker, 60.0),
-            "claim_runs": _dispatch("claim_runs", self.worker, 10, 10),
+            "claim_runs": _dispatch("claim_runs", self.worker, 10, "", "{}"),
             "reap_expired_leases": _dispatch("reap_expired_leases"),
             "release_run": _dispatch("release_run", *claim, True),
             "release_runs_but": _dispatch("release_runs_but", self.worker, []),
@@ -212,9 +213,9 @@ async def scene(
         request=RunRequest(),
         idempotency=KEY,
     )
-    (run,) = await dispatch.claim_runs(worker, 1, 10)
+    (run,) = await claim_runs(dispatch, worker, 1, 10)
     await queue_run(tenants, alice, other)
-    await dispatch.claim_runs(worker, 1, 10)
+    await claim_runs(dispatch, worker, 1, 10)
     await queue_run(tenants, alice, thread)
     await tenants.call(
         run,

@@ -25,6 +25,7 @@ from tenancy.reconcile.summary import Finding, Preservation, Summary
 from tests.support.tenancy import (
     LEASE_SECONDS,
     TestDatabase,
+    claim_runs,
     claimed_run,
     expire_leases,
     make_thread,
@@ -103,7 +104,7 @@ class TestARunOfADeadWorker:
         await expire_leases(superuser)
         await one_pass(database)
         assert await superuser.fetchval("SELECT count(*) FROM checkpoints") == 1
-        (again,) = await dispatch.claim_runs(await make_worker(dispatch), 9, 9)
+        (again,) = await claim_runs(dispatch, await make_worker(dispatch), 9, 9)
         assert again.run_id == run.run_id
 
     async def test_is_left_alone_while_its_owner_has_it_locked_and_so_is_its_worker(

@@ -26,6 +26,7 @@ from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import RunState
 from tests.support.tenancy import (
     ASSISTANT,
+    claim_runs,
     claimed_run,
     expire_leases,
     make_thread,
@@ -272,7 +273,7 @@ class TestARolledBackRun:
         await half(conversation, run)
         await expire_leases(conversation.superuser)
         await dispatch.reap_expired_leases()
-        (again,) = await dispatch.claim_runs(await make_worker(dispatch), 1, 10)
+        (again,) = await claim_runs(dispatch, await make_worker(dispatch), 1, 10)
         await whole(conversation, again)
         await cancel(conversation, again, "rollback")
         assert await conversation.rows() == before

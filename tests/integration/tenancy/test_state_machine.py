@@ -31,12 +31,11 @@ from tenancy.errors import LeaseLost, StoaError, ThreadBusy
 from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import OPEN, TERMINAL, RunState
 from tests.integration.tenancy.test_lock_order import rows
-from tests.support.tenancy import ASSISTANT, make_thread, make_worker, sign_in
+from tests.support.tenancy import ASSISTANT, claim_runs, make_thread, make_worker, sign_in
 
 T = TypeVar("T")
 
 THREADS = 2
-NO_CAP = 100
 HELD = "EXISTS (SELECT 1 FROM run_attempts a WHERE a.run_id = r.run_id AND a.ended_at IS NULL)"
 WRITE = f"SELECT tenant.write_checkpoints({', '.join(f'${n}' for n in range(1, 24))})"
 BEGIN = "SELECT next_seq FROM tenant.begin_attempt($1, $2, $3, $4)"
@@ -192,7 +191,7 @@ class Life(RuleBasedStateMachine):
     @rule(number=numbers, slots=st.integers(1, 3))
     def claim(self, number: int, slots: int) -> None:
         worker_id, worker = self.worker(number)
-        claiming = self.world.dispatch.claim_runs(worker_id, slots, NO_CAP)
+        claiming = claim_runs(self.world.dispatch, worker_id, slots)
         if not worker.is_alive or worker.is_draining:
             self.refused(claiming, LeaseLost)
             return

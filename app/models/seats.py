@@ -1,0 +1,222 @@
+"""Seats for the model calls of one worker: asked for, waited for, given back.
+
+A call that has to wait is woken when it is given a seat: at once where this worker's own calls
+made room, by a notification otherwise, by looking now and then if that was lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID, uuid4
+
+import structlog
+from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
+
+from app.logging import facts_of
+from app.models.errors import ModelMissing, NoPoolOpen
+from app.models.usage import NOTHING, Usage
+from tenancy.database.engine import DatabaseUnavailable
+from tenancy.errors import StoaError, TokenBudgetExhausted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tenacity import RetryCallState
+
+    from tenancy.principal import ClaimedRun
+    from tenancy.scheduler.limits import Limits
+    from tenancy.scheduler.seats import Asked, PoolFailure, Seat, SeatDatabase, Settled
+
+log = structlog.get_logger(__name__)
+
+POLL_SECONDS = 1.0
+_END_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSeat:
+    """A seat, and the call that has it."""
+
+    run: ClaimedRun
+    call_id: UUID
+    model: str
+    seat: Seat
+
+
+class Seats(Protocol):
+    """Where model calls get their seats."""
+
+    async def take(self, run: ClaimedRun, model: str) -> HeldSeat:
+        """Wait for a seat."""
+        ...
+
+    def settle(self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None) -> None:
+        """Give a seat back. Returns at once, whatever it takes."""
+        ...
+
+
+class SeatKeeper:
+    """Takes and settles seats for the runs of one worker.
+
+    Args:
+        worker_id: whose runs they are.
+        database: the scheduler.
+        limits: the service's own, for whom no others were set.
+        announce: tells another worker that a call of its runs was given a seat.
+        wait_seconds: how long a call waits for a model none of whose pools works.
+    """
+
+    def __init__(
+        self,
+        worker_id: UUID,
+        database: SeatDatabase,
+        limits: Limits,
+        announce: Callable[[UUID], None],
+        wait_seconds: float,
+    ) -> None:
+        self._worker_id = worker_id
+        self._database = database
+        self._limits = limits
+        self._announce = announce
+        self._wait_seconds = wait_seconds
+        self._waiting: dict[UUID, asyncio.Event] = {}
+        self._settling: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Nothing to begin with."""
+
+    async def stop(self) -> None:
+        """Give back what is still being given back; the rest returns with the worker's lease."""
+        if self._settling:
+            _, late = await asyncio.wait(self._settling, timeout=_END_SECONDS)
+            for task in late:
+                task.cancel()
+
+    async def take(self, run: ClaimedRun, model: str) -> HeldSeat:
+        """Wait for a seat for one call.
+
+        Raises:
+            LeaseLost: the run is not this worker's any more.
+            ModelMissing: no pool has this model.
+            NoPoolOpen: none that has it has worked for some time.
+            TokenBudgetExhausted: the user has used up the tokens of the day or the month.
+            DatabaseUnavailable: Postgres is away.
+        """
+        call_id = uuid4()
+        self._waiting[call_id] = asyncio.Event()
+        try:
+            seat = await self._wait_for_seat(run, call_id, model)
+        except BaseException:
+            # It may have been given one, or be about to.
+            self._settle_soon(run, call_id, model, NOTHING, None)
+            raise
+        finally:
+            del self._waiting[call_id]
+        return HeldSeat(run, call_id, model, seat)
+
+    def settle(self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None) -> None:
+        """Give a seat back, charged for what was used; ``failure`` is what was its pool's."""
+        self._settle_soon(held.run, held.call_id, held.model, usage, failure)
+
+    def hear(self, payload: str | None) -> None:
+        """Calls were given seats: wake those that are this worker's. None: any may have been."""
+        woken = self._waiting if payload is None else map(UUID, payload.split(","))
+        for call_id in tuple(woken):
+            if (event := self._waiting.get(call_id)) is not None:
+                event.set()
+
+    def tell(self, granted: Iterable[UUID]) -> None:
+        """Wake calls that were given a seat, wherever they wait."""
+        for call_id in granted:
+            if (event := self._waiting.get(call_id)) is not None:
+                event.set()
+            else:
+                self._announce(call_id)
+
+    async def _wait_for_seat(self, run: ClaimedRun, call_id: UUID, model: str) -> Seat:
+        clock = asyncio.get_running_loop().time
+        out_since: float | None = None
+        woken = self._waiting[call_id]
+        asked = await self._ask(run, call_id, model)
+        while asked.seat is None:
+            _raise_refusal(asked)
+            if asked.outcome != "out":
+                out_since = None
+            elif out_since is None:
+                out_since = clock()
+            elif clock() - out_since >= self._wait_seconds:
+                raise NoPoolOpen
+            if asked.outcome == "gone":
+                asked = await self._ask(run, call_id, model)
+                continue
+            try:
+                async with asyncio.timeout(POLL_SECONDS):
+                    await woken.wait()
+            except TimeoutError:
+                pass
+            woken.clear()
+            asked = await self._database.take_up(run.user_id, call_id)
+        return asked.seat
+
+    async def _ask(self, run: ClaimedRun, call_id: UUID, model: str) -> Asked:
+        asked = await self._database.take(run, call_id, self._worker_id, model, self._limits)
+        self.tell(asked.granted)
+        return asked
+
+    def _settle_soon(
+        self,
+        run: ClaimedRun,
+        call_id: UUID,
+        model: str,
+        usage: Usage,
+        failure: PoolFailure | None,
+    ) -> None:
+        """In a task of its own: whoever made the call may just be cancelled."""
+        settling = self._settle(run, call_id, model, usage, failure)
+        task = asyncio.create_task(settling, name=f"settle {call_id}")
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+
+    async def _settle(
+        self,
+        run: ClaimedRun,
+        call_id: UUID,
+        model: str,
+        usage: Usage,
+        failure: PoolFailure | None,
+    ) -> None:
+        try:
+            settled: Settled = await _until_back()(
+                self._database.settle,
+                *(run.user_id, call_id, model),
+                *(usage.prompt_tokens, usage.output_tokens, failure),
+            )
+            self.tell(settled.granted)
+            for other in settled.others:
+                self.tell(await self._database.serve(other))
+        except StoaError as error:
+            log.warning("a seat could not be given back", **facts_of(error))
+        except Exception:
+            log.exception("giving a seat back broke")
+
+
+def _raise_refusal(asked: Asked) -> None:
+    if asked.outcome == "no_model" or (asked.outcome, asked.reason) == ("out", "model_missing"):
+        raise ModelMissing
+    if asked.outcome in ("tokens_per_day", "tokens_per_month"):
+        raise TokenBudgetExhausted(asked.outcome)
+
+
+def _until_back() -> AsyncRetrying:
+    """For as long as the database is away: a seat that is not given back is nobody's."""
+    return AsyncRetrying(
+        retry=retry_if_exception_type(DatabaseUnavailable),
+        wait=wait_random_exponential(0.1, max=3),
+        before_sleep=_log_attempt,
+    )
+
+
+def _log_attempt(attempt: RetryCallState) -> None:
+    log.warning("a seat cannot be given back yet", attempt=attempt.attempt_number)

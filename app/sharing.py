@@ -1,0 +1,123 @@
+"""From the service's settings to the pools and to everybody's limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.settings import SettingsError
+from tenancy.scheduler.pools import PoolDeclaration
+
+if TYPE_CHECKING:
+    from app.settings import PoolSettings, Settings
+    from tenancy.scheduler.limits import Limits
+
+_DEFAULT_POOL = "default"
+_DEFAULT_TAG = "latest"
+
+
+def full_name(model: str) -> str:
+    """A model's name as its server has it: with the tag."""
+    return model if ":" in model else f"{model}:{_DEFAULT_TAG}"
+
+
+def default_limits(settings: Settings) -> Limits:
+    """What a person may use for whom no plan and no limit of their own says otherwise."""
+    return {
+        "weight": 1,
+        "running": settings.max_running_per_user,
+        "queued": settings.max_queued_per_user,
+        "steps_per_run": settings.recursion_limit,
+        "tokens_per_day": settings.tokens_per_day,
+        "tokens_per_month": settings.tokens_per_month,
+        "requests_per_minute": settings.requests_per_minute,
+        "threads": settings.max_threads_per_user,
+        "memory_bytes": settings.memory_bytes_per_user,
+        "streams": settings.max_streams_per_user,
+    }
+
+
+def declared_pools(settings: Settings) -> list[PoolDeclaration]:
+    """The pools that the settings name.
+
+    Raises:
+        SettingsError: they contradict each other, or none has the default model.
+    """
+    if not settings.pool:
+        return [_only_pool(settings)]
+    if "ollama_url" in settings.model_fields_set or "ollama_capacity" in settings.model_fields_set:
+        raise SettingsError(
+            "STOA_OLLAMA_URL and STOA_OLLAMA_CAPACITY mean the only pool there is: name it in a"
+            " [[pool]] of stoa.toml instead, beside the others."
+        )
+    pools = [_declaration(settings, each) for each in settings.pool]
+    _require_distinct(pools)
+    _require_agreement(pools)
+    if full_name(settings.model) not in {pool.model for pool in pools}:
+        raise SettingsError(f"STOA_MODEL: no [[pool]] has the default model {settings.model}.")
+    return pools
+
+
+def default_pool(settings: Settings) -> PoolDeclaration:
+    """The first pool with the default model.
+
+    Raises:
+        SettingsError: as ``declared_pools``.
+    """
+    model = full_name(settings.model)
+    return next(pool for pool in declared_pools(settings) if pool.model == model)
+
+
+def _only_pool(settings: Settings) -> PoolDeclaration:
+    url = str(settings.ollama_url).rstrip("/")
+    return PoolDeclaration(
+        pool=_DEFAULT_POOL,
+        server=url,
+        url=url,
+        server_capacity=None,
+        model=full_name(settings.model),
+        capacity=settings.ollama_capacity,
+        context=settings.model_context,
+        output=settings.model_output,
+    )
+
+
+def _declaration(settings: Settings, pool: PoolSettings) -> PoolDeclaration:
+    url = str(pool.url).rstrip("/")
+    return PoolDeclaration(
+        pool=pool.name,
+        server=url,
+        url=url,
+        server_capacity=pool.server_capacity,
+        model=full_name(pool.model or settings.model),
+        capacity=pool.capacity,
+        context=pool.context or settings.model_context,
+        output=pool.output or settings.model_output,
+    )
+
+
+def _require_distinct(pools: list[PoolDeclaration]) -> None:
+    for number, pool in enumerate(pools):
+        for other in pools[:number]:
+            if pool.pool == other.pool:
+                raise SettingsError(f"[[pool]]: two pools have the name {pool.pool}.")
+            if (pool.server, pool.model) == (other.server, other.model):
+                raise SettingsError(
+                    f"[[pool]]: {other.pool} and {pool.pool} are the same model on the same"
+                    " server. Make it one pool with the capacity of both."
+                )
+
+
+def _require_agreement(pools: list[PoolDeclaration]) -> None:
+    for number, pool in enumerate(pools):
+        for other in pools[:number]:
+            same_window = (pool.context, pool.output) == (other.context, other.output)
+            if pool.model == other.model and not same_window:
+                raise SettingsError(
+                    f"[[pool]]: {other.pool} and {pool.pool} have the same model, but another"
+                    " `context` or `output`. A call may go to either."
+                )
+            if pool.server == other.server and pool.server_capacity != other.server_capacity:
+                raise SettingsError(
+                    f"[[pool]]: {other.pool} and {pool.pool} are on one server, but say that it"
+                    " has another `server_capacity`."
+                )

@@ -1,0 +1,458 @@
+-- Seats: the right to have one model call in flight, given out by virtual token counters (Sheng et
+-- al., OSDI 2024) as start-time fair queueing with depth. For the dispatch role.
+--
+-- Virtual time is in thousandths of a token over the weight. Locks come in the order user, run,
+-- model, user of the model, call; whoever changes who is served next holds the model's row.
+
+-- What one call of a model may cost at most, in tokens: a token of output counts twice.
+CREATE OR REPLACE FUNCTION dispatch.highest_cost(p_context int, p_output int) RETURNS float8
+LANGUAGE sql IMMUTABLE AS $$ SELECT p_context + 2.0::float8 * p_output $$;
+
+CREATE OR REPLACE FUNCTION dispatch.virtual(p_cost float8, p_weight float8) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$ SELECT round(p_cost * 1000 / p_weight)::bigint $$;
+
+-- How many seats of a model there are now.
+CREATE OR REPLACE FUNCTION dispatch.open_seats(p_model text) RETURNS int
+LANGUAGE sql STABLE AS $$
+  SELECT coalesce(sum(p.capacity), 0)::int FROM public.pools p
+  WHERE p.model = p_model AND p.state = 'open'
+$$;
+
+-- A person's part in a model's seats: how much, and how many at once. Unless said otherwise, one
+-- seat is left for somebody else.
+CREATE OR REPLACE FUNCTION dispatch.terms_of(
+  p_user uuid, p_model text, OUT weight float8, OUT most_seats int
+)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  limits jsonb := tenant.limits_of(p_user, '{}');
+BEGIN
+  weight := coalesce((limits ->> 'weight')::float8, 1);
+  most_seats := coalesce(
+    (limits ->> 'seats')::int, greatest(1, dispatch.open_seats(p_model) - 1)
+  );
+END $$;
+
+-- A seat that nobody has: of the pool that is least in use, on a server that has room.
+CREATE OR REPLACE FUNCTION dispatch.free_seat(p_model text, OUT pool text, OUT seat int)
+LANGUAGE plpgsql AS $$
+DECLARE
+  candidate record;
+BEGIN
+  FOR candidate IN
+    SELECT p.pool, p.capacity, p.server, v.capacity AS most, u.used
+    FROM public.pools p JOIN public.model_servers v USING (server)
+    CROSS JOIN LATERAL (
+      SELECT count(*) AS used FROM public.model_calls c WHERE c.pool = p.pool
+    ) u
+    WHERE p.model = p_model AND p.state = 'open' AND p.capacity > 0
+    ORDER BY u.used::float8 / p.capacity, p.pool
+  LOOP
+    CONTINUE WHEN candidate.used >= candidate.capacity;
+    IF candidate.most IS NOT NULL THEN
+      -- Other models have seats on it too.
+      PERFORM 1 FROM public.model_servers v WHERE v.server = candidate.server FOR NO KEY UPDATE;
+      CONTINUE WHEN candidate.most <= (
+        SELECT count(*) FROM public.model_calls c JOIN public.pools p USING (pool)
+        WHERE p.server = candidate.server
+      );
+    END IF;
+    SELECT s.seat INTO seat FROM public.seats s
+    WHERE s.pool = candidate.pool AND s.seat <= candidate.capacity
+      AND NOT EXISTS (
+        SELECT 1 FROM public.model_calls c WHERE c.pool = s.pool AND c.seat = s.seat
+      )
+    ORDER BY s.seat LIMIT 1;
+    IF FOUND THEN
+      pool := candidate.pool;
+      RETURN;
+    END IF;
+  END LOOP;
+  pool := NULL;
+  seat := NULL;
+END $$;
+
+-- Brings up to date whether a person can be given a seat. `p_lifted`: something that held them
+-- back may just have gone, so of the time that they could not be served only as much counts as
+-- their seats can hold. The caller holds the model.
+CREATE OR REPLACE FUNCTION dispatch.weigh_user(
+  p_user uuid, p_model text, p_weight float8, p_most_seats int, p_lifted boolean
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  can boolean;
+BEGIN
+  can := (
+    SELECT count(*) FROM public.model_calls c
+    WHERE c.user_id = p_user AND c.model = p_model AND c.seat IS NOT NULL
+  ) < p_most_seats AND EXISTS (
+    SELECT 1 FROM public.model_calls c
+    WHERE c.user_id = p_user AND c.model = p_model AND c.seat IS NULL
+  );
+  UPDATE public.model_users u
+  SET eligible = can,
+      vtime = CASE WHEN can AND p_lifted THEN greatest(
+        u.vtime,
+        m.vnow - dispatch.virtual(p_most_seats * dispatch.highest_cost(m.context, m.output), p_weight)
+      ) ELSE u.vtime END
+  FROM public.models m
+  WHERE u.user_id = p_user AND u.model = p_model AND m.model = p_model
+    AND u.eligible <> can;
+END $$;
+
+-- Gives the free seats of a model to those who are next, one after the other. Returns the calls
+-- that were given one, with what there is to know of them. The caller holds the model.
+CREATE OR REPLACE FUNCTION dispatch.grant_seats(p_model text) RETURNS uuid[]
+LANGUAGE plpgsql AS $$
+DECLARE
+  granted uuid[] := '{}';
+  next_user record;
+  place record;
+  terms record;
+  next_call uuid;
+  highest float8;
+  expected float8;
+  passed_over uuid[] := '{}';
+BEGIN
+  LOOP
+    SELECT u.user_id, u.vtime, u.estimate, m.estimate AS usual, m.context, m.output
+    INTO next_user
+    FROM public.model_users u JOIN public.models m USING (model)
+    WHERE u.model = p_model AND u.eligible AND u.user_id <> ALL (passed_over)
+    ORDER BY u.vtime, u.user_id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    place := dispatch.free_seat(p_model);
+    EXIT WHEN place.seat IS NULL;
+    terms := dispatch.terms_of(next_user.user_id, p_model);
+    -- One whose run is just being deleted is not waited for.
+    SELECT c.call_id INTO next_call FROM public.model_calls c
+    WHERE c.user_id = next_user.user_id AND c.model = p_model AND c.seat IS NULL
+    ORDER BY c.priority DESC, c.asked_at, c.call_id LIMIT 1
+    FOR NO KEY UPDATE SKIP LOCKED;
+    IF FOUND AND (
+      SELECT count(*) FROM public.model_calls c
+      WHERE c.user_id = next_user.user_id AND c.model = p_model AND c.seat IS NOT NULL
+    ) < terms.most_seats THEN
+      highest := dispatch.highest_cost(next_user.context, next_user.output);
+      expected := least(highest, greatest(
+        1, coalesce(next_user.estimate, next_user.usual, highest / 2)
+      ));
+      UPDATE public.model_calls c
+      SET pool = place.pool, seat = place.seat, granted_at = clock_timestamp(),
+          estimate = expected, charged = dispatch.virtual(expected, terms.weight),
+          weight = terms.weight
+      WHERE c.user_id = next_user.user_id AND c.call_id = next_call;
+      UPDATE public.models m SET vnow = next_user.vtime
+      WHERE m.model = p_model AND m.vnow < next_user.vtime;
+      UPDATE public.model_users u
+      SET vtime = u.vtime + dispatch.virtual(expected, terms.weight)
+      WHERE u.user_id = next_user.user_id AND u.model = p_model;
+      granted := granted || next_call;
+    ELSE
+      passed_over := passed_over || next_user.user_id;
+    END IF;
+    PERFORM dispatch.weigh_user(
+      next_user.user_id, p_model, terms.weight, terms.most_seats, false
+    );
+  END LOOP;
+  RETURN granted;
+END $$;
+
+-- Asks for a seat for one call of a run. Says `taken`, with the pool's name and address; `waiting`;
+-- `no_model`, if no pool has it; or which token budget is used up. `granted` are other calls that
+-- were given a seat meanwhile. Asking again for the same call changes nothing but takes up a seat
+-- that it was given.
+CREATE OR REPLACE FUNCTION dispatch.take_seat(
+  p_user uuid, p_call uuid, p_run uuid, p_fence bigint, p_worker uuid, p_model text,
+  p_defaults jsonb
+) RETURNS TABLE (
+  outcome text, pool text, url text, context int, output int, reason text,
+  resets_at timestamptz, granted uuid[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  run record;
+  budget record;
+  terms record;
+  lane record;
+  was_empty boolean;
+BEGIN
+  granted := '{}';
+  SELECT m.vnow INTO lane FROM public.models m
+  WHERE m.model = p_model AND EXISTS (
+    SELECT 1 FROM public.pools p WHERE p.model = m.model AND p.state <> 'removed'
+  );
+  IF NOT FOUND THEN
+    outcome := 'no_model';
+    RETURN NEXT;
+    RETURN;
+  END IF;
+  -- Before any other lock: a foreign key looks at the user's row.
+  INSERT INTO public.model_users (user_id, model, vtime) VALUES (p_user, p_model, lane.vnow)
+  ON CONFLICT (user_id, model) DO NOTHING;
+  PERFORM 1 FROM public.users u WHERE u.user_id = p_user AND u.state = 'active';
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'this user cannot be served' USING ERRCODE = 'ST003';
+  END IF;
+  SELECT r.priority INTO run FROM public.runs r
+  WHERE r.user_id = p_user AND r.run_id = p_run AND r.fence = p_fence AND r.state = 'running'
+    AND r.worker_id = p_worker
+    AND EXISTS (
+      SELECT 1 FROM public.workers w
+      WHERE w.worker_id = r.worker_id AND w.lease_until > (SELECT clock_timestamp())
+    )
+  FOR SHARE OF r;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
+  END IF;
+  SELECT * INTO budget FROM tenant.exhausted_budget(
+    p_user, tenant.limits_of(p_user, p_defaults)
+  );
+  IF FOUND THEN
+    outcome := budget.name;
+    resets_at := budget.resets_at;
+    RETURN NEXT;
+    RETURN;
+  END IF;
+  SELECT m.vnow INTO lane FROM public.models m WHERE m.model = p_model FOR NO KEY UPDATE;
+  was_empty := NOT EXISTS (
+    SELECT 1 FROM public.model_calls c
+    WHERE c.user_id = p_user AND c.model = p_model AND c.seat IS NULL
+  );
+  INSERT INTO public.model_calls (
+    user_id, call_id, run_id, fence, worker_id, model, priority, asked_at
+  )
+  VALUES (p_user, p_call, p_run, p_fence, p_worker, p_model, run.priority, clock_timestamp())
+  ON CONFLICT (user_id, call_id) DO NOTHING;
+  IF was_empty THEN
+    -- No credit for having been idle.
+    UPDATE public.model_users u SET vtime = lane.vnow
+    WHERE u.user_id = p_user AND u.model = p_model AND u.vtime < lane.vnow;
+  END IF;
+  terms := dispatch.terms_of(p_user, p_model);
+  PERFORM dispatch.weigh_user(p_user, p_model, terms.weight, terms.most_seats, false);
+  granted := array_remove(dispatch.grant_seats(p_model), p_call);
+  RETURN QUERY
+  SELECT t.outcome, t.pool, t.url, t.context, t.output, t.reason, NULL::timestamptz, granted
+  FROM dispatch.take_up(p_user, p_call) t;
+END $$;
+
+-- Takes up the seat that a call was given. `waiting`: it has none yet; `out`: it waits, and no pool
+-- with its model works, and why; `no_model`: there is no such pool any more; `gone`: it must ask
+-- anew.
+CREATE OR REPLACE FUNCTION dispatch.take_up(p_user uuid, p_call uuid)
+RETURNS TABLE (
+  outcome text, pool text, url text, context int, output int, reason text
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  UPDATE public.model_calls c SET taken_at = coalesce(c.taken_at, clock_timestamp())
+  FROM public.pools p JOIN public.model_servers v USING (server) JOIN public.models m USING (model)
+  WHERE c.user_id = p_user AND c.call_id = p_call AND p.pool = c.pool AND c.lost_at IS NULL
+  RETURNING 'taken', p.pool, v.url, m.context, m.output, NULL;
+  IF NOT FOUND THEN
+    SELECT CASE
+      WHEN count(p.pool) = 0 THEN 'no_model'
+      WHEN count(*) FILTER (WHERE p.state = 'open') = 0 THEN 'out'
+      ELSE 'waiting'
+    END, min(p.reason) INTO outcome, reason
+    FROM public.model_calls c
+    LEFT JOIN public.pools p ON p.model = c.model AND p.state <> 'removed'
+    WHERE c.user_id = p_user AND c.call_id = p_call AND c.seat IS NULL
+    GROUP BY c.call_id;
+    outcome := coalesce(outcome, 'gone');
+    RETURN NEXT;
+  END IF;
+END $$;
+
+-- Ends a call, however far it came: its seat is free, its tokens are charged, once, and whoever is
+-- next has the seat. A call that still waited leaves the queue. `p_failure` is what went wrong with
+-- the pool, if that was it: `unreachable` and `model_missing` take it out at once, others the third
+-- time in a row. False when it was settled before, or there was no such call.
+CREATE OR REPLACE FUNCTION dispatch.settle_call(
+  p_user uuid, p_call uuid, p_model text, p_prompt int, p_output int, p_failure text,
+  OUT settled boolean, OUT granted uuid[], OUT others text[]
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+  this_hour timestamptz := date_trunc('hour', clock_timestamp(), 'UTC');
+  call record;
+  cost float8 := p_prompt + 2.0 * p_output;
+  terms record;
+  held_seconds float8;
+  waited float8;
+BEGIN
+  settled := false;
+  granted := '{}';
+  others := '{}';
+  PERFORM 1 FROM public.model_calls c WHERE c.user_id = p_user AND c.call_id = p_call;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  -- Before any other lock: a foreign key looks at the user's row.
+  INSERT INTO public.usage_hours (user_id, hour, model) VALUES (p_user, this_hour, p_model)
+  ON CONFLICT (user_id, hour, model) DO NOTHING;
+  PERFORM 1 FROM public.models m WHERE m.model = p_model FOR NO KEY UPDATE;
+  DELETE FROM public.model_calls c WHERE c.user_id = p_user AND c.call_id = p_call
+  RETURNING c.pool, c.seat, c.asked_at, c.granted_at, c.taken_at, c.charged, c.weight INTO call;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  settled := true;
+  terms := dispatch.terms_of(p_user, p_model);
+  IF call.seat IS NOT NULL THEN
+    held_seconds := greatest(0, extract(epoch FROM clock_timestamp() - call.granted_at));
+    waited := greatest(0, extract(epoch FROM call.granted_at - call.asked_at));
+    UPDATE public.model_users u
+    SET vtime = u.vtime + dispatch.virtual(cost, call.weight) - call.charged,
+        estimate = CASE WHEN cost > 0 THEN coalesce(u.estimate * 0.7 + cost * 0.3, cost)
+                   ELSE u.estimate END
+    WHERE u.user_id = p_user AND u.model = p_model;
+    UPDATE public.models m
+    SET estimate = CASE WHEN cost > 0 THEN coalesce(m.estimate * 0.9 + cost * 0.1, cost)
+                   ELSE m.estimate END,
+        call_seconds = coalesce(m.call_seconds * 0.9 + held_seconds * 0.1, held_seconds)
+    WHERE m.model = p_model;
+    UPDATE public.usage_hours h
+    SET calls = h.calls + (call.taken_at IS NOT NULL)::int,
+        prompt_tokens = h.prompt_tokens + p_prompt, output_tokens = h.output_tokens + p_output,
+        seat_seconds = h.seat_seconds + held_seconds,
+        wait_seconds = h.wait_seconds + waited,
+        longest_wait_seconds = greatest(h.longest_wait_seconds, waited)
+    WHERE h.user_id = p_user AND h.hour = this_hour AND h.model = p_model;
+    PERFORM dispatch.note_outcome(call.pool, p_failure, cost > 0);
+  END IF;
+  PERFORM dispatch.weigh_user(p_user, p_model, terms.weight, terms.most_seats, true);
+  granted := dispatch.grant_seats(p_model);
+  others := dispatch.neighbours(call.pool);
+END $$;
+
+-- Remembers how a pool fares: what fails is taken out until a probe finds it well.
+CREATE OR REPLACE FUNCTION dispatch.note_outcome(p_pool text, p_failure text, p_worked boolean)
+RETURNS void
+LANGUAGE sql AS $$
+  UPDATE public.pools p
+  SET failures = 0 WHERE p.pool = p_pool AND p_failure IS NULL AND p_worked AND p.failures > 0;
+  UPDATE public.pools p
+  SET failures = p.failures + 1,
+      state = CASE WHEN p_failure IN ('unreachable', 'model_missing') OR p.failures >= 2
+              THEN 'failing' ELSE 'open' END,
+      failing_since = CASE WHEN p_failure IN ('unreachable', 'model_missing') OR p.failures >= 2
+                      THEN clock_timestamp() END,
+      reason = p_failure
+  WHERE p.pool = p_pool AND p_failure IS NOT NULL AND p.state = 'open';
+$$;
+
+-- Other models with seats on the same server, where there are calls that wait and the server's own
+-- room may have been what they wait for.
+CREATE OR REPLACE FUNCTION dispatch.neighbours(p_pool text) RETURNS text[]
+LANGUAGE sql STABLE AS $$
+  SELECT coalesce(array_agg(DISTINCT o.model), '{}')
+  FROM public.pools p
+  JOIN public.model_servers v ON v.server = p.server AND v.capacity IS NOT NULL
+  JOIN public.pools o ON o.server = p.server AND o.model <> p.model
+  WHERE p.pool = p_pool
+    AND EXISTS (SELECT 1 FROM public.model_users u WHERE u.model = o.model AND u.eligible)
+$$;
+
+-- Gives out what seats of a model are free. Returns the calls that were given one.
+CREATE OR REPLACE FUNCTION dispatch.serve_model(p_model text) RETURNS uuid[]
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM public.models m WHERE m.model = p_model FOR NO KEY UPDATE;
+  RETURN dispatch.grant_seats(p_model);
+END $$;
+
+-- Calls of a model that time has run out for: not taken up in time; cooled down; or nobody's any
+-- more. Of those that wait, a dead worker's: one that was only forgotten is not taken up.
+CREATE OR REPLACE FUNCTION dispatch.overdue_calls(
+  p_model text, p_cooldown_seconds float8, p_take_up_seconds float8
+) RETURNS TABLE (user_id uuid, call_id uuid)
+LANGUAGE sql STABLE AS $$
+  SELECT c.user_id, c.call_id
+  FROM public.model_calls c
+  LEFT JOIN public.workers w
+    ON w.worker_id = c.worker_id AND w.lease_until > (SELECT clock_timestamp())
+  WHERE c.model = p_model AND CASE
+    WHEN c.lost_at IS NOT NULL THEN
+      c.lost_at < (SELECT clock_timestamp()) - make_interval(secs => p_cooldown_seconds)
+    WHEN w.worker_id IS NULL THEN true
+    WHEN c.seat IS NULL THEN false
+    WHEN c.taken_at IS NULL THEN
+      c.granted_at < (SELECT clock_timestamp()) - make_interval(secs => p_take_up_seconds)
+    ELSE NOT EXISTS (
+      SELECT 1 FROM public.runs r
+      WHERE r.user_id = c.user_id AND r.run_id = c.run_id AND r.fence = c.fence
+        AND r.state = 'running'
+    )
+  END
+$$;
+
+-- What time brings: a seat that was not taken up goes to the next, that of a run that nobody has
+-- any more is free after a cool-down (its model may still be speaking) and what it had not earned
+-- is given back, calls that nobody waits for leave the queue. Returns the calls that were given a
+-- seat. Does nothing, and locks nothing, where nothing is to be done.
+CREATE OR REPLACE FUNCTION dispatch.tend_seats(p_cooldown_seconds float8, p_take_up_seconds float8)
+RETURNS uuid[]
+LANGUAGE plpgsql AS $$
+DECLARE
+  granted uuid[] := '{}';
+  busy text;
+BEGIN
+  FOR busy IN
+    SELECT m.model FROM public.models m
+    WHERE EXISTS (SELECT 1 FROM public.model_users u WHERE u.model = m.model AND u.eligible)
+       OR EXISTS (SELECT 1 FROM public.model_calls c WHERE c.model = m.model)
+    ORDER BY m.model
+  LOOP
+    IF EXISTS (
+      SELECT 1 FROM dispatch.overdue_calls(busy, p_cooldown_seconds, p_take_up_seconds)
+    ) THEN
+      PERFORM 1 FROM public.models m WHERE m.model = busy FOR NO KEY UPDATE;
+      PERFORM dispatch.end_overdue(busy, p_cooldown_seconds, p_take_up_seconds);
+      granted := granted || dispatch.grant_seats(busy);
+    ELSIF EXISTS (SELECT 1 FROM public.model_users u WHERE u.model = busy AND u.eligible)
+      AND (dispatch.free_seat(busy)).seat IS NOT NULL
+    THEN
+      granted := granted || dispatch.serve_model(busy);
+    END IF;
+  END LOOP;
+  RETURN granted;
+END $$;
+
+-- Takes overdue calls' seats from them, or lets them cool down. The caller holds the model.
+CREATE OR REPLACE FUNCTION dispatch.end_overdue(
+  p_model text, p_cooldown_seconds float8, p_take_up_seconds float8
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  call record;
+  terms record;
+BEGIN
+  FOR call IN
+    SELECT c.user_id, c.call_id, c.taken_at, c.lost_at, c.charged
+    FROM public.model_calls c
+    WHERE (c.user_id, c.call_id) IN (
+      SELECT o.user_id, o.call_id
+      FROM dispatch.overdue_calls(p_model, p_cooldown_seconds, p_take_up_seconds) o
+    )
+    ORDER BY c.user_id, c.call_id
+    FOR UPDATE SKIP LOCKED
+  LOOP
+    -- Nothing is known of what it used.
+    UPDATE public.model_users u SET vtime = u.vtime - call.charged
+    WHERE u.user_id = call.user_id AND u.model = p_model AND call.charged > 0;
+    IF call.taken_at IS NOT NULL AND call.lost_at IS NULL THEN
+      UPDATE public.model_calls c SET lost_at = clock_timestamp(), charged = 0
+      WHERE c.user_id = call.user_id AND c.call_id = call.call_id;
+    ELSE
+      DELETE FROM public.model_calls c
+      WHERE c.user_id = call.user_id AND c.call_id = call.call_id;
+    END IF;
+    terms := dispatch.terms_of(call.user_id, p_model);
+    PERFORM dispatch.weigh_user(call.user_id, p_model, terms.weight, terms.most_seats, true);
+  END LOOP;
+END $$;

@@ -1,0 +1,50 @@
+"""Model calls without a scheduler: for tests of what happens on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from app.models.access import ModelAccess
+from app.models.scope import RunScope
+from app.models.seats import HeldSeat
+from app.models.settings import ModelTiming
+from app.models.usage import Usage
+from tenancy.principal import ClaimedRun, UserId
+from tenancy.scheduler.seats import PoolFailure, Seat
+
+QUICK = ModelTiming(retry_seconds=0.01)
+
+
+@dataclass
+class FreeSeats:
+    """As many seats at one server as anybody asks for; remembers how they were given back."""
+
+    url: str
+    context: int = 2048
+    output: int = 64
+    taken: int = 0
+    settled: list[tuple[Usage, PoolFailure | None]] = field(default_factory=list)
+
+    async def take(self, run: ClaimedRun, model: str) -> HeldSeat:
+        self.taken += 1
+        seat = Seat("default", self.url, self.context, self.output)
+        return HeldSeat(run, uuid4(), model, seat)
+
+    def settle(self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None) -> None:
+        self.settled.append((usage, failure))
+
+
+@asynccontextmanager
+async def model_calls(seats: FreeSeats, timing: ModelTiming = QUICK) -> AsyncIterator[RunScope]:
+    """Make the model calls within those of a run."""
+    access = ModelAccess(seats, timing)
+    scope = RunScope(ClaimedRun(UserId(uuid4()), uuid4(), 1), access)
+    try:
+        with scope.entered():
+            yield scope
+    finally:
+        scope.close()
+        await access.aclose()
