@@ -30,7 +30,9 @@ async def run_development(*, port: int, data: Path, reset: bool) -> int:
         await _require_port(port)
         if reset:
             folder.reset()
-        model = await _choose_model(str(settings.ollama_url), settings.model, folder.path)
+        model = None
+        if not settings.pool:  # those of a `stoa.toml` are set on purpose
+            model = await _choose_model(str(settings.ollama_url), settings.model, folder.path)
         development = Development(Addresses(port, free_port(), model), folder)
         await _run(development)
     return 0
