@@ -122,6 +122,7 @@ def _settings(jwks_url: str) -> dict[str, str]:
         "STOA_IDENTITY_JWKS_URL": jwks_url,
         "STOA_GRAPHS": str(GRAPHS),
         "STOA_MAX_STREAMS_PER_USER": "100",
+        "STOA_REQUESTS_PER_MINUTE": "100000",
         "STOA_LOG_FORMAT": "json",
     }
 

@@ -110,7 +110,8 @@ def _settings(model_url: str, streams: int) -> dict[str, str]:
         "STOA_OLLAMA_URL": model_url,
         "STOA_MODEL": MODEL,
         "STOA_WORKER_CONCURRENCY": str(streams),
-        "STOA_OLLAMA_CAPACITY": str(streams),
+        "STOA_OLLAMA_CAPACITY": str(2 * streams),
+        "STOA_REQUESTS_PER_MINUTE": "100000",
     }
 
 

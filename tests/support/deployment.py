@@ -121,6 +121,7 @@ class Deployment:
             "STOA_IDENTITY_AUDIENCE": AUDIENCE,
             "STOA_IDENTITY_JWKS_URL": self.issuer.jwks_url,
             "STOA_OLLAMA_URL": self.model.url,
+            "STOA_OLLAMA_CAPACITY": "64",
             "STOA_MODEL": "smollm2",
             "STOA_GRAPHS": str(GRAPHS),
         }

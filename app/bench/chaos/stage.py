@@ -125,6 +125,8 @@ def _settings(jwks_url: str, model_url: str) -> dict[str, str]:
         "STOA_IDENTITY_JWKS_URL": jwks_url,
         "STOA_OLLAMA_URL": model_url,
         "STOA_MODEL": MODEL,
+        "STOA_OLLAMA_CAPACITY": "100",
+        "STOA_REQUESTS_PER_MINUTE": "100000",
         "STOA_MAX_STREAMS_PER_USER": "200",
         "STOA_LOG_FORMAT": "json",
     }
