@@ -80,7 +80,11 @@ BEGIN
     RAISE EXCEPTION 'the lease is lost' USING ERRCODE = 'ST001';
   END IF;
   UPDATE public.run_queues q SET claimable = true, wake_at = NULL
-  WHERE q.wake_at <= (SELECT clock_timestamp());
+  WHERE q.user_id IN (
+    SELECT s.user_id FROM public.run_queues s
+    WHERE s.wake_at <= (SELECT clock_timestamp())
+    FOR NO KEY UPDATE SKIP LOCKED
+  );
   WHILE claimed < p_slots LOOP
     -- No claim waits for one person's transaction; who is passed over says so when it has ended.
     SELECT q.user_id, q.rank, dispatch.rank_of(q.user_id, p_model) AS rank_now INTO who
