@@ -133,7 +133,7 @@ class _ThreadFollower:
         self._events = events
 
     async def since(self, before: datetime | None) -> AsyncGenerator[bytes, None]:
-        """The events of all runs that were accepted after a moment."""
+        """The events of all runs that were due after a moment, each once it is."""
         key = thread_key(self._principal.user_id, self._thread_id)
         with self._services.tail.subscribed(key) as changed:
             while True:
@@ -144,7 +144,7 @@ class _ThreadFollower:
                     continue
                 async for frame in self._while_there(run, Position(run.run_id, 0)):
                     yield frame
-                before = run.created_at
+                before = run.due_at
 
     async def _while_there(self, run: Run, position: Position) -> AsyncGenerator[bytes, None]:
         """A run's events, as far as they came before it was deleted: its thread goes on."""
@@ -165,7 +165,7 @@ class _ThreadFollower:
         else:
             async for frame in self._while_there(run, position):
                 yield frame
-            last = run.created_at
+            last = run.due_at
         async with aclosing(self.since(last)) as following:
             async for frame in following:
                 yield frame

@@ -326,7 +326,9 @@ class TestErrors:
     ) -> None:
         thread_id = await new_thread(client)
         with pytest.raises(UnprocessableEntityError):
-            await client.runs.create(thread_id, "agent", input=HELLO, after_seconds=60)
+            await client.runs.create(
+                thread_id, "agent", input=HELLO, webhook="https://example.org/done"
+            )
         assert await client.runs.list(thread_id) == []
 
     async def test_nobody(self, running: Running) -> None:

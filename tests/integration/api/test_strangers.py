@@ -75,4 +75,7 @@ class TestSomebodyElsesIds:
 
 
 def _headers(response: httpx.Response) -> dict[str, str]:
-    return {name: value for name, value in response.headers.items() if name != "date"}
+    """Those that say something of what was asked for, and not when, or how often before."""
+    told = {name: value for name, value in response.headers.items() if name != "date"}
+    assert told.pop("ratelimit")
+    return told
