@@ -11,12 +11,17 @@ holds the one table from these classes to statuses.
     │   ├── ThreadNotFound
     │   ├── RunNotFound
     │   ├── AssistantNotFound
-    │   └── CheckpointNotFound
+    │   ├── CheckpointNotFound
+    │   ├── UserNotFound
+    │   ├── PlanNotFound
+    │   └── PoolNotFound
     ├── Conflict
     │   ├── ThreadAlreadyExists
     │   ├── ThreadBusy
     │   ├── ThreadTooLarge
-    │   └── IdempotencyConflict
+    │   ├── IdempotencyConflict
+    │   └── PlanInUse
+    ├── Forbidden                 for operators only
     ├── UserUnavailable           the user is suspended, being erased, or gone
     ├── LeaseLost                 the run belongs to another worker now
     ├── RunTrespassed             a graph wrote to another thread than its run's
@@ -107,6 +112,27 @@ class CheckpointNotFound(NotFound):
     message = "There is no such checkpoint."
 
 
+class UserNotFound(NotFound):
+    """Nobody has this id."""
+
+    code = "user_not_found"
+    message = "There is no such user."
+
+
+class PlanNotFound(NotFound):
+    """No such plan."""
+
+    code = "plan_not_found"
+    message = "There is no such plan."
+
+
+class PoolNotFound(NotFound):
+    """No such pool, or the settings name it no more."""
+
+    code = "pool_not_found"
+    message = "There is no such pool."
+
+
 class Conflict(StoaError):
     """The request contradicts the present state."""
 
@@ -140,6 +166,20 @@ class IdempotencyConflict(Conflict):
 
     code = "idempotency_conflict"
     message = "This Idempotency-Key was used with another request."
+
+
+class PlanInUse(Conflict):
+    """A plan that somebody has cannot be deleted."""
+
+    code = "plan_in_use"
+    message = "Somebody has this plan. Give them another one first."
+
+
+class Forbidden(StoaError):
+    """Only operators may ask this."""
+
+    code = "forbidden"
+    message = "Only operators may do this."
 
 
 class UserUnavailable(StoaError):

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 UserId = NewType("UserId", UUID)
 """A random, opaque id. Never derived from what the identity provider calls the person."""
 
+ADMIN = "admin"
+"""The role of operators."""
+
 
 class Owner(Protocol):
     """Anything that names the user whose rows may be touched.

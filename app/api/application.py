@@ -83,7 +83,7 @@ def _layers(cors_origins: tuple[str, ...]) -> list[Middleware]:
                 CORSMiddleware,
                 allow_origins=cors_origins,
                 allow_credentials=True,
-                allow_methods=["GET", "POST", "PATCH", "DELETE"],
+                allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
                 allow_headers=["*"],
                 expose_headers=_READABLE_HEADERS,
             )

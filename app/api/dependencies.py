@@ -10,8 +10,8 @@ from fastapi import Depends, Request
 from app.api.context import context_of
 from app.api.rate_headers import REQUESTS
 from app.api.services import Services
-from tenancy.errors import RequestRateExceeded
-from tenancy.principal import Principal
+from tenancy.errors import Forbidden, RequestRateExceeded
+from tenancy.principal import ADMIN, Principal
 from tenancy.scheduler.limits import Limits
 from tenancy.scheduler.requests import admit_request
 
@@ -41,6 +41,22 @@ async def _principal(request: Request, services: ServicesDep) -> Principal:
 
 
 PrincipalDep = Annotated[Principal, Depends(_principal)]
+
+
+async def _operator(principal: PrincipalDep) -> Principal:
+    """The principal, who is an operator: the gateway says so in the assertion.
+
+    Raises:
+        Forbidden: they are somebody else.
+    """
+    if ADMIN not in principal.identity.roles:
+        raise Forbidden
+    return principal
+
+
+AdminDep = Annotated[Principal, Depends(_operator)]
+FOR_OPERATORS = Depends(_operator)
+"""For a router: whoever is no operator is refused before anything of the request is looked at."""
 
 
 async def _limits(request: Request, _principal: PrincipalDep) -> Limits:

@@ -34,6 +34,7 @@ STATUSES: dict[type[domain.StoaError], int] = {
     domain.AmbiguousIdentity: 400,
     domain.IdentityRejected: 401,
     ForeignOrigin: 403,
+    domain.Forbidden: 403,
     domain.UserUnavailable: 403,
     domain.NotFound: 404,
     domain.Conflict: 409,

@@ -17,7 +17,7 @@ _REF = "#/components/schemas/{model}"
 _REASONS = {
     400: "The request cannot be understood, or carries more than one identity.",
     401: "No valid identity.",
-    403: "A page of another origin asks, or the account cannot be used.",
+    403: "A page of another origin asks, the account cannot be used, or only operators may.",
     404: "There is no such thing for this user.",
     409: "The present state contradicts.",
     413: "The body is too large.",

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tenancy.errors import IdentityRejected
-from tenancy.principal import Identity
+from tenancy.principal import ADMIN, Identity
 
 if TYPE_CHECKING:
     from tenancy.identity.assertion import Claims
@@ -67,7 +67,7 @@ def _email(value: object) -> str | None:
 
 def _roles(value: object, admin: str) -> frozenset[str]:
     held = value if isinstance(value, list) else [value]
-    return frozenset({"admin"}) if admin in held else frozenset()
+    return frozenset({ADMIN}) if admin in held else frozenset()
 
 
 def _is_control(character: str) -> bool:
