@@ -43,7 +43,8 @@ BEGIN
     SELECT p.pool, p.capacity, p.server, v.capacity AS most, u.used
     FROM public.pools p JOIN public.model_servers v USING (server)
     CROSS JOIN LATERAL (
-      SELECT count(*) AS used FROM public.model_calls c WHERE c.pool = p.pool
+      SELECT count(*) AS used FROM public.model_calls c
+      WHERE c.pool = p.pool AND c.seat IS NOT NULL
     ) u
     WHERE p.model = p_model AND p.state = 'open' AND p.capacity > 0
     ORDER BY u.used::float8 / p.capacity, p.pool
@@ -54,7 +55,7 @@ BEGIN
       PERFORM 1 FROM public.model_servers v WHERE v.server = candidate.server FOR NO KEY UPDATE;
       CONTINUE WHEN candidate.most <= (
         SELECT count(*) FROM public.model_calls c JOIN public.pools p USING (pool)
-        WHERE p.server = candidate.server
+        WHERE p.server = candidate.server AND c.seat IS NOT NULL
       );
     END IF;
     SELECT s.seat INTO seat FROM public.seats s
