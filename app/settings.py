@@ -149,7 +149,7 @@ class Settings(BaseSettings):
         " `STOA_OLLAMA_URL`. See docs/operating.md.",
     )
     pool_wait_seconds: float = Field(
-        30, ge=0, description="How long calls wait for a model none of whose servers works."
+        10, ge=0, description="How long calls wait for a model none of whose servers works."
     )
     seat_cooldown_seconds: float = Field(
         10, ge=0, description="How long a dead worker's model call keeps its seat."

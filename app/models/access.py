@@ -1,32 +1,39 @@
 """The one way to the model servers: a call takes a seat, goes where the seat is, and gives it back.
 
-Whatever goes wrong with a call, it raises a ``ModelError``. An answer is returned once its first
-line is there, so a call that failed until then can be made again unseen, maybe on another server.
+Each call is a task of its run's. Whatever goes wrong with it, whoever reads the answer is told by a
+``ModelError``. Until a line of the answer was passed on, a call that failed is made again unseen,
+maybe on another server; each time with a seat of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from app.models.answer_stream import AnswerStream
+from app.models.answer import Answer
 from app.models.call import ModelCall, read_call
 from app.models.connection import build_transport
-from app.models.errors import ModelError, ModelTimeout
+from app.models.errors import ModelEmpty, ModelError, ModelTimeout
 from app.models.failures import error_of_response, error_of_transport, failure_of_pool
-from app.models.lines import AnswerCheck, EmbeddingCheck
+from app.models.lines import AnswerCheck, EmbeddingCheck, LineReader, only_loaded
 from app.models.retry import attempts
-from app.models.usage import NOTHING, TokenCount, Usage
+from app.models.usage import TokenCount
+from app.models.whole import joined
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator
+
     from app.models.scope import RunScope
     from app.models.seats import HeldSeat, Seats
     from app.models.settings import ModelTiming
-    from tenancy.scheduler.seats import PoolFailure
+    from tenancy.scheduler.seats import Seat
 
 _LONGEST_ERROR_TEXT = 64 * 1024
+_LAST_SECONDS = 1.0
+"""How long a server may take to end an answer that is whole; then the connection is not kept."""
 _HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/x-ndjson, application/json",
@@ -49,60 +56,93 @@ class ModelAccess:
             await wire.aclose()
         self._wires.clear()
 
-    async def send(self, scope: RunScope, path: str, content: bytes) -> httpx.Response:
-        """Make a call for a run, again where that may help, and return its answer.
+    async def send(self, scope: RunScope, path: str, content: bytes) -> Answer:
+        """Make a call for a run, again where that may help, and return its answer once it begins.
 
         Raises:
             ModelError: there is none.
             LeaseLost, TokenBudgetExhausted, DatabaseUnavailable: there is no seat for it.
         """
         call = read_call(path, content)
+        answer = Answer(scope)
+        answer.comes_from(scope.start(self._carry_out(call, answer), f"model call {path}"))
+        await answer.begun()
+        return answer
+
+    async def _carry_out(self, call: ModelCall, answer: Answer) -> None:
+        if call.is_streamed:
+            await self._persist(call, answer)
+            return
+        parts: list[dict[str, Any]] = []
+        for each in call.pieces():
+            parts += await self._persist(each, answer)
+        await answer.put(joined(call, parts), last=True)
+
+    async def _persist(self, call: ModelCall, answer: Answer) -> list[dict[str, Any]]:
         async for attempt in attempts(self._timing.retry_seconds):
+            # Not in the attempt: why there is no seat is final.
+            held = await self._seats.take(answer.scope.run, call.model)
             with attempt:
-                return await self._send(scope, call)
+                return await self._try(held, call, answer)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _send(self, scope: RunScope, call: ModelCall) -> httpx.Response:
-        held = await self._seats.take(scope.run, call.model)
-        stream: AnswerStream | None = None
-        try:
-            response = await self._open(held, call)
-            try:
-                if response.status_code != httpx.codes.OK:
-                    raise await self._refusal(response)  # noqa: TRY301 - it is closed below
-                stream = self._stream(scope, held, call, response)
-                await stream.start()
-            except BaseException:
-                if stream is None:
-                    await response.aclose()
-                raise
-        except BaseException as error:
-            failure = failure_of_pool(error)
-            if stream is None:
-                self._seats.settle(held, NOTHING, failure)
-            else:
-                stream.failure = failure
-                await stream.aclose()
-            raise
-        return httpx.Response(response.status_code, headers=response.headers, stream=stream)
-
-    def _stream(
-        self, scope: RunScope, held: HeldSeat, call: ModelCall, response: httpx.Response
-    ) -> AnswerStream:
-        check = AnswerCheck() if call.kind == "answer" else EmbeddingCheck()
+    async def _try(self, held: HeldSeat, call: ModelCall, answer: Answer) -> list[dict[str, Any]]:
+        """Make the call with this seat, which is given back however that ends."""
         count = TokenCount(call, held.seat.context)
-        stream = AnswerStream(response, self._timing, check, count)
+        parts: list[dict[str, Any]] = []
+        error: ModelError | None = None
+        try:
+            async with self._opened(held.seat, call) as response:
+                parts = await self._read(response, call, count, answer)
+        except ModelError as raised:
+            error = raised
+        except asyncio.CancelledError:
+            count.cut_off()
+            raise
+        finally:
+            settled = self._seats.settle(held, count.total(), failure_of_pool(error))
+        if error is not None and not answer.has_begun:
+            # Before the next seat is taken: a pool that fails is out by then.
+            await asyncio.shield(settled)
+            raise error
+        if error is not None:
+            answer.fail(error)
+        return parts
 
-        def ended(usage: Usage, failure: PoolFailure | None) -> None:
-            scope.end(stream)
-            self._seats.settle(held, usage, failure)
+    async def _read(
+        self, response: httpx.Response, call: ModelCall, count: TokenCount, answer: Answer
+    ) -> list[dict[str, Any]]:
+        check = AnswerCheck() if call.kind == "answer" else EmbeddingCheck()
+        lines = _lines(response)
+        parts: list[dict[str, Any]] = []
+        seconds = self._timing.first_byte_seconds
+        while not check.done and (line := await _next(lines, seconds)) is not None:
+            part = check.line(line)
+            count.line(part)
+            if seconds == self._timing.first_byte_seconds and only_loaded(part):
+                raise ModelEmpty
+            if call.is_streamed:
+                await answer.put(line, last=check.done)
+            else:
+                parts.append(part)
+            seconds = self._timing.stall_seconds
+        check.end()
+        with suppress(ModelError):
+            await _next(lines, _LAST_SECONDS)
+        return parts
 
-        stream.when_ended(ended)
-        scope.begin(stream)
-        return stream
+    @asynccontextmanager
+    async def _opened(self, seat: Seat, call: ModelCall) -> AsyncIterator[httpx.Response]:
+        """Ask, and close the connection behind whatever came of it, unless it can be kept."""
+        response = await self._ask(seat, call)
+        try:
+            if response.status_code != httpx.codes.OK:
+                raise await self._refusal(response)
+            yield response
+        finally:
+            await response.aclose()
 
-    async def _open(self, held: HeldSeat, call: ModelCall) -> httpx.Response:
-        seat = held.seat
+    async def _ask(self, seat: Seat, call: ModelCall) -> httpx.Response:
         request = httpx.Request(
             "POST",
             f"{seat.url}{call.path}",
@@ -134,3 +174,22 @@ class ModelAccess:
         except (httpx.TransportError, TimeoutError):
             pass  # the status says enough
         return error_of_response(response.status_code, text.decode(errors="replace"))
+
+
+async def _next(lines: AsyncGenerator[bytes], seconds: float) -> bytes | None:
+    try:
+        async with asyncio.timeout(seconds):
+            return await anext(lines, None)
+    except httpx.TransportError as error:
+        raise error_of_transport(error) from error
+    except TimeoutError:
+        raise ModelTimeout from None
+
+
+async def _lines(response: httpx.Response) -> AsyncGenerator[bytes]:
+    reader = LineReader()
+    async for data in response.aiter_raw():
+        for line in reader.feed(data):
+            yield line
+    for line in reader.rest():
+        yield line

@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 import ollama
 from ollama._client import BaseClient
 
+from app.models.call import require_model_call
+from app.models.errors import ModelCallOutsideRun
 from app.models.scope import current_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Coroutine, Iterator
+    from concurrent.futures import Future
 
+    from app.models.answer import Answer
     from app.models.scope import RunScope
+
+T = TypeVar("T")
 
 NOWHERE = "http://127.0.0.1:9"
 """The discard port: whatever gets around the transports is refused."""
@@ -34,6 +40,7 @@ def patch_clients() -> None:
     os.environ["OLLAMA_HOST"] = NOWHERE
     BaseClient.__init__ = _with_our_transport  # type: ignore[method-assign]
     # The one that `ollama.chat` and its like use was made when the library was imported.
+    ollama._client.close()  # type: ignore[no-untyped-call]  # noqa: SLF001
     ollama._client.__init__()  # type: ignore[misc]  # noqa: SLF001
 
 
@@ -60,7 +67,10 @@ def _with_our_transport(
 
 
 class AsyncDoor(httpx.AsyncBaseTransport):
-    """Hands calls to the run in whose context they are made."""
+    """Hands calls to the run in whose context they are made.
+
+    They are made on the run's event loop. Code in a thread may have a loop of its own.
+    """
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Make the call.
@@ -68,8 +78,10 @@ class AsyncDoor(httpx.AsyncBaseTransport):
         Raises:
             ModelError: there is no answer.
         """
+        require_model_call(request.method, request.url.path)
         scope = current_scope()
-        return await scope.access.send(scope, request.url.path, await request.aread())
+        sending = scope.access.send(scope, request.url.path, await request.aread())
+        return _response(_Body(await _across(scope, sending)))
 
 
 class SyncDoor(httpx.BaseTransport):
@@ -82,34 +94,52 @@ class SyncDoor(httpx.BaseTransport):
             ModelError: there is no answer.
             RuntimeError: this is the event loop's own thread, which it would block.
         """
+        require_model_call(request.method, request.url.path)
         scope = current_scope()
-        content = request.read()
-        answer = _on_the_loop(scope, scope.access.send(scope, request.url.path, content))
-        return httpx.Response(
-            answer.status_code, headers=answer.headers, stream=_ThreadStream(scope, answer)
-        )
+        sending = scope.access.send(scope, request.url.path, request.read())
+        return _response(_ThreadBody(_from_thread(scope, sending)))
 
 
-class _ThreadStream(httpx.SyncByteStream):
+class _Body(httpx.AsyncByteStream):
+    """An answer, read from a coroutine."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while (lines := await _across(self._answer.scope, self._answer.read())) is not None:
+            yield lines
+
+    async def aclose(self) -> None:
+        await _across(self._answer.scope, self._answer.aclose())
+
+
+class _ThreadBody(httpx.SyncByteStream):
     """An answer, read from a thread."""
 
-    def __init__(self, scope: RunScope, answer: httpx.Response) -> None:
-        self._scope = scope
+    def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._pieces = answer.aiter_raw()
 
     def __iter__(self) -> Iterator[bytes]:
-        while (piece := _on_the_loop(self._scope, self._next())) is not None:
-            yield piece
+        while (lines := _from_thread(self._answer.scope, self._answer.read())) is not None:
+            yield lines
 
     def close(self) -> None:
-        _on_the_loop(self._scope, self._answer.aclose())
-
-    async def _next(self) -> bytes | None:
-        return await anext(self._pieces, None)
+        _from_thread(self._answer.scope, self._answer.aclose())
 
 
-def _on_the_loop(scope: RunScope, work: Any) -> Any:  # noqa: ANN401 - a coroutine, its result
+def _response(body: _Body | _ThreadBody) -> httpx.Response:
+    return httpx.Response(200, headers={"Content-Type": "application/x-ndjson"}, stream=body)
+
+
+async def _across(scope: RunScope, work: Coroutine[Any, Any, T]) -> T:
+    """Do it on the run's event loop, wherever this is."""
+    if asyncio.get_running_loop() is scope.loop:
+        return await work
+    return await asyncio.wrap_future(_hand_over(scope, work))
+
+
+def _from_thread(scope: RunScope, work: Coroutine[Any, Any, T]) -> T:
     try:
         running = asyncio.get_running_loop()
     except RuntimeError:
@@ -117,4 +147,12 @@ def _on_the_loop(scope: RunScope, work: Any) -> Any:  # noqa: ANN401 - a corouti
     if running is scope.loop:
         work.close()
         raise RuntimeError("Call the model with `await model.ainvoke(…)` or `model.astream(…)`")
-    return asyncio.run_coroutine_threadsafe(work, scope.loop).result()
+    return _hand_over(scope, work).result()
+
+
+def _hand_over(scope: RunScope, work: Coroutine[Any, Any, T]) -> Future[T]:
+    try:
+        return asyncio.run_coroutine_threadsafe(work, scope.loop)
+    except RuntimeError:  # the loop is closed: a thread has outlived the whole worker
+        work.close()
+        raise ModelCallOutsideRun from None

@@ -2,8 +2,7 @@
 
     StoaError
     └── ModelError
-        ├── OllamaUnreachable     no connection to the model server
-        │   └── NoPoolOpen        to none of those that have the model, for some time
+        ├── OllamaUnreachable     no connection to any model server with the model
         ├── ModelMissing          the server does not have this model
         ├── ModelBusy             the server has too much to do
         ├── ModelUnsupported      the model cannot do what was asked of it
@@ -35,10 +34,6 @@ class OllamaUnreachable(ModelError):
 
     code = "ollama_unreachable"
     message = "The model server cannot be reached. Try again in a moment."
-
-
-class NoPoolOpen(OllamaUnreachable):
-    """None of the servers with this model has worked for some time."""
 
 
 class ModelMissing(ModelError):
@@ -88,6 +83,11 @@ class ModelMalformed(ModelError):
 
     code = "model_malformed"
     message = "The model's answer could not be understood. Try again."
+
+    def __init__(self, *, by_the_model: bool = False) -> None:
+        super().__init__()
+        self.by_the_model = by_the_model
+        """Whether it is the model's words, not its server's."""
 
 
 class ModelTimeout(ModelError):

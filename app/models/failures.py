@@ -71,7 +71,7 @@ def error_of_response(status: int, text: str) -> ModelError:
     An error line within a stream has no status of its own: any status that is not listed will do.
     """
     if _UNREADABLE_TOOL_CALL in text:
-        return ModelMalformed()
+        return ModelMalformed(by_the_model=True)
     if status == HTTPStatus.BAD_REQUEST:
         return _unsupported(text)
     return _BY_STATUS.get(status, ModelFailed)()
@@ -82,15 +82,17 @@ def error_of_transport(exc: httpx.TransportError) -> ModelError:
     return next(ours() for theirs, ours in _BY_EXCEPTION if isinstance(exc, theirs))
 
 
-def failure_of_pool(error: BaseException) -> PoolFailure | None:
+def failure_of_pool(error: ModelError | None) -> PoolFailure | None:
     """What a failed call says about the pool that it went to, if anything."""
     if isinstance(error, OllamaUnreachable):
         return "unreachable"
     if isinstance(error, ModelMissing):
         return "model_missing"
-    if isinstance(error, ModelTimeout) or type(error) is ModelFailed:
+    if isinstance(error, ModelMalformed) and error.by_the_model:
+        return None
+    if isinstance(error, ModelTimeout | ModelStreamCut | ModelMalformed):
         return "failed"
-    return None
+    return "failed" if type(error) is ModelFailed else None
 
 
 def _unsupported(text: str) -> ModelUnsupported:

@@ -7,6 +7,7 @@ dies of a line that it cannot parse with an error that names neither the model n
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from app.models.errors import ModelMalformed, ModelStreamCut
 from app.models.failures import error_of_response
@@ -45,7 +46,7 @@ class AnswerCheck:
     def __init__(self) -> None:
         self.done = False
 
-    def line(self, line: bytes) -> dict[str, object]:
+    def line(self, line: bytes) -> dict[str, Any]:
         """Return the line's object.
 
         Raises:
@@ -71,9 +72,9 @@ class EmbeddingCheck:
     """Knows whether an answer with embeddings, which is a single object, is sound."""
 
     def __init__(self) -> None:
-        self._is_there = False
+        self.done = False
 
-    def line(self, line: bytes) -> dict[str, object]:
+    def line(self, line: bytes) -> dict[str, Any]:
         """Return the answer's object.
 
         Raises:
@@ -82,7 +83,7 @@ class EmbeddingCheck:
         part = _object(line)
         if not isinstance(part.get("embeddings", part.get("embedding")), list):
             raise ModelMalformed
-        self._is_there = True
+        self.done = True
         return part
 
     def end(self) -> None:
@@ -91,18 +92,18 @@ class EmbeddingCheck:
         Raises:
             ModelStreamCut: there was no answer.
         """
-        if not self._is_there:
+        if not self.done:
             raise ModelStreamCut
 
 
-def only_loaded(part: dict[str, object]) -> bool:
+def only_loaded(part: dict[str, Any]) -> bool:
     """Tell whether an answer's first line says that the model was loaded, and that is all."""
     message = part.get("message")
     said = message.get("content") if isinstance(message, dict) else part.get("response")
     return part.get("done") is True and part.get("done_reason") == "load" and not said
 
 
-def _object(line: bytes) -> dict[str, object]:
+def _object(line: bytes) -> dict[str, Any]:
     try:
         part = json.loads(line)
     except (ValueError, RecursionError):

@@ -5,23 +5,16 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from app.models.errors import ModelCallOutsideRun
+from app.stopping import take_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Coroutine, Iterator
 
     from app.models.access import ModelAccess
     from tenancy.principal import ClaimedRun
-
-
-class OpenCall(Protocol):
-    """A model call under way."""
-
-    def abort(self) -> None:
-        """End it now; whoever reads it is told."""
-        ...
 
 
 class RunScope:
@@ -35,8 +28,8 @@ class RunScope:
         self.run = run
         self.access = access
         self.loop = asyncio.get_running_loop()
-        self._open: set[OpenCall] = set()
-        self._closed = False
+        self._calls: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -47,25 +40,31 @@ class RunScope:
         finally:
             _current.reset(token)
 
-    def begin(self, call: OpenCall) -> None:
-        """Take note of a call.
+    def start(self, call: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Carry a call out in a task of its own, which ends with the run at the latest.
 
         Raises:
             ModelCallOutsideRun: the run has ended.
         """
-        if self._closed:
+        if self._is_closed:
+            call.close()
             raise ModelCallOutsideRun
-        self._open.add(call)
-
-    def end(self, call: OpenCall) -> None:
-        """Forget a call that has ended."""
-        self._open.discard(call)
+        task = asyncio.create_task(call, name=name)
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+        task.add_done_callback(take_error)
+        return task
 
     def close(self) -> None:
-        """End the calls that are under way, also those that threads wait for, and begin no more."""
-        self._closed = True
-        for call in tuple(self._open):
-            call.abort()
+        """End the calls that are under way, whoever waits for them, and begin no more."""
+        self._is_closed = True
+        for call in tuple(self._calls):
+            call.cancel()
+
+    async def ended(self, seconds: float) -> None:
+        """Wait until nothing of the run's calls is open any more, or the time is over."""
+        if self._calls:
+            await asyncio.wait(tuple(self._calls), timeout=seconds)
 
 
 _current: ContextVar[RunScope] = ContextVar("run_scope")

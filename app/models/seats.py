@@ -7,15 +7,22 @@ made room, by a notification otherwise, by looking now and then if that was lost
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID, uuid4
 
 import structlog
-from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception_type,
+    stop_after_delay,
+    stop_never,
+    wait_random_exponential,
+)
 
 from app.logging import facts_of
-from app.models.errors import ModelMissing, NoPoolOpen
+from app.models.errors import ModelMissing, OllamaUnreachable
 from app.models.usage import NOTHING, Usage
 from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import StoaError, TokenBudgetExhausted
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tenacity import RetryCallState
+    from tenacity.stop import stop_base
 
     from tenancy.principal import ClaimedRun
     from tenancy.scheduler.limits import Limits
@@ -32,6 +40,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 1.0
+AWAY_SECONDS = 10.0
+"""How long a call waits for a database that is away. Its place in the queue is kept meanwhile."""
 _END_SECONDS = 5.0
 
 
@@ -52,8 +62,10 @@ class Seats(Protocol):
         """Wait for a seat."""
         ...
 
-    def settle(self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None) -> None:
-        """Give a seat back. Returns at once, whatever it takes."""
+    def settle(
+        self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None
+    ) -> asyncio.Future[None]:
+        """Give a seat back, whatever it takes; need not be waited for."""
         ...
 
 
@@ -100,9 +112,9 @@ class SeatKeeper:
         Raises:
             LeaseLost: the run is not this worker's any more.
             ModelMissing: no pool has this model.
-            NoPoolOpen: none that has it has worked for some time.
+            OllamaUnreachable: none that has it has worked for some time.
             TokenBudgetExhausted: the user has used up the tokens of the day or the month.
-            DatabaseUnavailable: Postgres is away.
+            DatabaseUnavailable: Postgres stays away.
         """
         call_id = uuid4()
         self._waiting[call_id] = asyncio.Event()
@@ -116,9 +128,11 @@ class SeatKeeper:
             del self._waiting[call_id]
         return HeldSeat(run, call_id, model, seat)
 
-    def settle(self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None) -> None:
+    def settle(
+        self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None
+    ) -> asyncio.Future[None]:
         """Give a seat back, charged for what was used; ``failure`` is what was its pool's."""
-        self._settle_soon(held.run, held.call_id, held.model, usage, failure)
+        return self._settle_soon(held.run, held.call_id, held.model, usage, failure)
 
     def hear(self, payload: str | None) -> None:
         """Calls were given seats: wake those that are this worker's. None: any may have been."""
@@ -138,7 +152,6 @@ class SeatKeeper:
     async def _wait_for_seat(self, run: ClaimedRun, call_id: UUID, model: str) -> Seat:
         clock = asyncio.get_running_loop().time
         out_since: float | None = None
-        woken = self._waiting[call_id]
         asked = await self._ask(run, call_id, model)
         while asked.seat is None:
             _raise_refusal(asked)
@@ -147,21 +160,25 @@ class SeatKeeper:
             elif out_since is None:
                 out_since = clock()
             elif clock() - out_since >= self._wait_seconds:
-                raise NoPoolOpen
+                raise OllamaUnreachable
+            await self._until_woken(call_id)
+            asked = await _until_back(_A_WHILE)(self._database.take_up, run.user_id, call_id)
             if asked.outcome == "gone":
                 asked = await self._ask(run, call_id, model)
-                continue
-            try:
-                async with asyncio.timeout(POLL_SECONDS):
-                    await woken.wait()
-            except TimeoutError:
-                pass
-            woken.clear()
-            asked = await self._database.take_up(run.user_id, call_id)
         return asked.seat
 
+    async def _until_woken(self, call_id: UUID) -> None:
+        """Return once the call was given a seat, or may have been without a word."""
+        woken = self._waiting[call_id]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(POLL_SECONDS):
+                await woken.wait()
+        woken.clear()
+
     async def _ask(self, run: ClaimedRun, call_id: UUID, model: str) -> Asked:
-        asked = await self._database.take(run, call_id, self._worker_id, model, self._limits)
+        asked: Asked = await _until_back(_A_WHILE)(
+            self._database.take, run, call_id, self._worker_id, model, self._limits
+        )
         self.tell(asked.granted)
         return asked
 
@@ -172,12 +189,13 @@ class SeatKeeper:
         model: str,
         usage: Usage,
         failure: PoolFailure | None,
-    ) -> None:
+    ) -> asyncio.Task[None]:
         """In a task of its own: whoever made the call may just be cancelled."""
         settling = self._settle(run, call_id, model, usage, failure)
         task = asyncio.create_task(settling, name=f"settle {call_id}")
         self._settling.add(task)
         task.add_done_callback(self._settling.discard)
+        return task
 
     async def _settle(
         self,
@@ -188,7 +206,7 @@ class SeatKeeper:
         failure: PoolFailure | None,
     ) -> None:
         try:
-            settled: Settled = await _until_back()(
+            settled: Settled = await _until_back(_AS_LONG_AS_IT_TAKES)(
                 self._database.settle,
                 *(run.user_id, call_id, model),
                 *(usage.prompt_tokens, usage.output_tokens, failure),
@@ -209,14 +227,21 @@ def _raise_refusal(asked: Asked) -> None:
         raise TokenBudgetExhausted(asked.outcome)
 
 
-def _until_back() -> AsyncRetrying:
-    """For as long as the database is away: a seat that is not given back is nobody's."""
+_A_WHILE = stop_after_delay(AWAY_SECONDS)
+_AS_LONG_AS_IT_TAKES = stop_never
+"""A seat that is not given back is nobody's."""
+
+
+def _until_back(stop: stop_base) -> AsyncRetrying:
+    """Calls again while the database is away: what is asked of it here may be asked twice."""
     return AsyncRetrying(
         retry=retry_if_exception_type(DatabaseUnavailable),
         wait=wait_random_exponential(0.1, max=3),
+        stop=stop,
         before_sleep=_log_attempt,
+        reraise=True,
     )
 
 
 def _log_attempt(attempt: RetryCallState) -> None:
-    log.warning("a seat cannot be given back yet", attempt=attempt.attempt_number)
+    log.warning("the scheduler cannot be reached", attempt=attempt.attempt_number)

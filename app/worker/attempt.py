@@ -139,6 +139,7 @@ class Attempt:
                 task.cancel()
             self._scope.close()  # a thread takes no notice of its task's end
             await end_task(task, STOP_SECONDS if not task.done() else None)
+            await self._scope.ended(STOP_SECONDS)
             if not task.done():
                 log.warning("a graph takes no notice of its end", graph_id=self._loaded.graph_id)
         outcome = self._judge(task, timed_out=follower.timed_out)

@@ -25,10 +25,10 @@ from app.dev.errors import DevelopmentError
 from app.dev.model.serve import serve_model
 from app.dev.model.settings import LocalModelSettings
 from app.dev.model.weights import SIZE, ensure_weights
-from app.models.chat import build_chat_model, close_chat_model
+from app.models.chat import build_chat_model
 from app.models.errors import ModelMissing, ModelUnsupported
 from app.models.health import probe
-from app.models.settings import ModelSettings
+from tests.support.models import FreeSeats, model_calls
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "stoa" / "model"
 PATIENCE = 60.0
@@ -84,9 +84,8 @@ async def url(weights: Path) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def chat(url: str) -> AsyncIterator[ChatOllama]:
-    model = build_chat_model(ModelSettings(url=url, model="smollm2", context=1024, output=24))
-    yield model
-    await close_chat_model(model)
+    async with model_calls(FreeSeats(url, context=1024, output=900)):
+        yield build_chat_model("smollm2", context=1024, output=24)
 
 
 def deterministic(chat: ChatOllama) -> ChatOllama:
@@ -212,13 +211,14 @@ class TestStopping:
         async with model_process(port) as process:
             address = f"http://127.0.0.1:{port}"
             await answering(address)
-            settings = ModelSettings(url=address, model="smollm2", context=1024, output=900)
-            model = build_chat_model(settings)
-            async with aclosing(model.astream("Tell me everything.")) as parts:  # type: ignore[type-var]
+            model = build_chat_model("smollm2", context=1024, output=900)
+            async with (
+                model_calls(FreeSeats(address, context=1024, output=900)),
+                aclosing(model.astream("Tell me everything.")) as parts,  # type: ignore[type-var]
+            ):
                 await anext(parts)
                 process.send_signal(number)
                 assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
-            await close_chat_model(model)
 
 
 class TestStarting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from tenancy.principal import ClaimedRun, UserId
 from tenancy.scheduler.seats import PoolFailure, Seat
 
 QUICK = ModelTiming(retry_seconds=0.01)
+END_SECONDS = 5.0
 
 
 @dataclass
@@ -26,15 +28,24 @@ class FreeSeats:
     context: int = 2048
     output: int = 64
     taken: int = 0
+    busy: int = 0
+    """How many are taken and not given back."""
     settled: list[tuple[Usage, PoolFailure | None]] = field(default_factory=list)
 
     async def take(self, run: ClaimedRun, model: str) -> HeldSeat:
         self.taken += 1
+        self.busy += 1
         seat = Seat("default", self.url, self.context, self.output)
         return HeldSeat(run, uuid4(), model, seat)
 
-    def settle(self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None) -> None:
+    def settle(
+        self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None
+    ) -> asyncio.Future[None]:
+        self.busy -= 1
         self.settled.append((usage, failure))
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
 
 
 @asynccontextmanager
@@ -47,4 +58,5 @@ async def model_calls(seats: FreeSeats, timing: ModelTiming = QUICK) -> AsyncIte
             yield scope
     finally:
         scope.close()
+        await scope.ended(END_SECONDS)
         await access.aclose()

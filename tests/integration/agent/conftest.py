@@ -9,10 +9,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from app.agent.agent import build_agent
 from app.agent.graphs import SYSTEM_PROMPT
-from app.models.chat import build_chat_model, close_chat_model
-from app.models.settings import ModelSettings
+from app.models.chat import build_chat_model
 from tests.integration.agent.conversation import Conversation, Workshop
 from tests.support.model_server import ScriptedModelServer
+from tests.support.models import FreeSeats, model_calls
 
 
 @pytest.fixture
@@ -30,10 +30,8 @@ def workshop() -> Workshop:
 async def conversation(
     server: ScriptedModelServer, workshop: Workshop
 ) -> AsyncIterator[Conversation]:
-    settings = ModelSettings(
-        url=server.url, model="smollm2", context=4096, output=64, retry_seconds=0.01
+    agent = build_agent(
+        build_chat_model("smollm2", context=4096, output=64), SYSTEM_PROMPT, 4032, workshop.tools()
     )
-    model = build_chat_model(settings)
-    agent = build_agent(model, SYSTEM_PROMPT, 4032, workshop.tools())
-    yield Conversation(agent.copy(update={"checkpointer": InMemorySaver()}))
-    await close_chat_model(model)
+    async with model_calls(FreeSeats(server.url, context=4096)):
+        yield Conversation(agent.copy(update={"checkpointer": InMemorySaver()}))

@@ -16,14 +16,14 @@ from tests.integration.agent.conversation import Conversation
 from tests.support.deployment import GRAPHS
 from tests.support.graphs.working import FOLDER, LINES, LOOK_SECONDS
 from tests.support.model_server import Script, ScriptedModelServer, ToolCall
+from tests.support.models import FreeSeats, model_calls
 
 
 @pytest.fixture
 async def catalogue(server: ScriptedModelServer) -> AsyncIterator[GraphCatalogue]:
     settings = {"model": "smollm2", "ollama_url": server.url, "graphs": GRAPHS}
-    graphs = GraphCatalogue(Settings.model_validate(settings))
-    yield graphs
-    await graphs.close()
+    async with model_calls(FreeSeats(server.url)):
+        yield GraphCatalogue(Settings.model_validate(settings))
 
 
 class TestAnAgentWithToolsOfItsOwn:

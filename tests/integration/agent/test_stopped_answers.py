@@ -117,7 +117,7 @@ class TestFailingInMidAnswer:
     async def test_before_the_first_word_fails_the_step(
         self, server: ScriptedModelServer, conversation: Conversation
     ) -> None:
-        server.enqueue(Script(status=404))
+        server.answer_with(Script(status=404))
         run = conversation.say("a story")
         with pytest.raises(Exception, match="not installed"):
             await run.task

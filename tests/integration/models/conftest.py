@@ -1,4 +1,4 @@
-"""A scripted server, and the service's chat model connected to it."""
+"""A scripted server, and the service's chat model connected to it within a run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 from langchain_ollama import ChatOllama
 
-from app.models.chat import build_chat_model, close_chat_model
-from app.models.settings import ModelSettings
+from app.models.chat import build_chat_model
+from app.models.scope import RunScope
 from tests.support.model_server import ScriptedModelServer
+from tests.support.models import FreeSeats, model_calls
 
 
 @pytest.fixture
@@ -19,14 +20,17 @@ async def server() -> AsyncIterator[ScriptedModelServer]:
 
 
 @pytest.fixture
-def model_settings(server: ScriptedModelServer) -> ModelSettings:
-    return ModelSettings(
-        url=server.url, model="smollm2", context=2048, output=64, retry_seconds=0.01
-    )
+def seats(server: ScriptedModelServer) -> FreeSeats:
+    return FreeSeats(server.url)
 
 
 @pytest.fixture
-async def chat(model_settings: ModelSettings) -> AsyncIterator[ChatOllama]:
-    model = build_chat_model(model_settings)
-    yield model
-    await close_chat_model(model)
+async def scope(seats: FreeSeats) -> AsyncIterator[RunScope]:
+    """The run in whose name the test makes its calls."""
+    async with model_calls(seats) as entered:
+        yield entered
+
+
+@pytest.fixture
+def chat(scope: RunScope) -> ChatOllama:
+    return build_chat_model("smollm2", context=2048, output=64)

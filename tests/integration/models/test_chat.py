@@ -49,6 +49,6 @@ class TestAsking:
             monkeypatch.setenv(name, "http://127.0.0.1:1")
         assert (await chat.ainvoke("hi")).text == "You said: hi"
 
-    def test_a_synchronous_call_is_refused(self, chat: ChatOllama) -> None:
+    async def test_a_synchronous_call_on_the_event_loop_is_refused(self, chat: ChatOllama) -> None:
         with pytest.raises(RuntimeError, match="ainvoke"):
             chat.invoke("hi")

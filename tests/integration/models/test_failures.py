@@ -8,15 +8,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-import httpx
 import pytest
 from langchain_ollama import ChatOllama
 
-from app.models.chat import build_chat_model, close_chat_model
+from app.models.chat import build_chat_model
 from app.models.errors import ModelError
 from app.models.failures import describe_model_failure
-from app.models.settings import ModelSettings
 from tests.support.model_server import Script, ScriptedModelServer
+from tests.support.models import QUICK, FreeSeats, model_calls
 
 
 async def failure_of(chat: ChatOllama, text: str = "hi") -> tuple[str, str]:
@@ -33,12 +32,10 @@ async def failure_of(chat: ChatOllama, text: str = "hi") -> tuple[str, str]:
 
 
 @asynccontextmanager
-async def bare_client(url: str) -> AsyncIterator[ChatOllama]:
-    """Yield a model as somebody else's graph would build it."""
-    async with httpx.AsyncHTTPTransport() as transport:
-        yield ChatOllama(
-            model="smollm2", base_url=url, async_client_kwargs={"transport": transport}
-        )
+async def impatient(url: str, **timing: float) -> AsyncIterator[ChatOllama]:
+    """A model that is not waited for as long as usual."""
+    async with model_calls(FreeSeats(url), replace(QUICK, **timing)):
+        yield build_chat_model("smollm2", context=2048, output=64)
 
 
 class TestBeforeTheFirstByte:
@@ -97,25 +94,54 @@ class TestBeforeTheFirstByte:
     async def test_an_error_that_would_come_again_is_not_asked_for_again(
         self, server: ScriptedModelServer, chat: ChatOllama
     ) -> None:
-        server.answer_with(Script(status=404))
+        server.answer_with(Script(status=400))
         await failure_of(chat)
         assert len(server.requests) == 1
 
-    async def test_no_server_is_unreachable(self, model_settings: ModelSettings) -> None:
+    @pytest.mark.parametrize(
+        ("script", "asked"),
+        [
+            (Script(status=503), 5),
+            (Script(load_only=True), 4),
+            (Script(cut_at=0), 2),
+            (Script(reset_at=0), 2),
+            (Script(malformed_at=0), 2),
+            (Script(error_at=0), 1),
+            (Script(status=404), 6),
+        ],
+        ids=["busy", "only loading", "cut", "reset", "malformed", "error line", "missing"],
+    )
+    async def test_each_failure_is_asked_about_so_often_and_no_more_with_a_seat_each(
+        self,
+        server: ScriptedModelServer,
+        chat: ChatOllama,
+        seats: FreeSeats,
+        script: Script,
+        asked: int,
+    ) -> None:
+        server.answer_with(script)
+        await failure_of(chat)
+        assert len(server.requests) == asked
+        assert (seats.taken, seats.busy) == (asked, 0)
+
+    async def test_a_load_that_takes_a_while_is_waited_for(
+        self, server: ScriptedModelServer
+    ) -> None:
+        server.enqueue(Script(load_seconds=0.4))
+        async with impatient(server.url, stall_seconds=0.1) as chat:
+            assert (await chat.ainvoke("hi")).text == "You said: hi"
+
+    async def test_no_server_is_unreachable(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-        nobody = build_chat_model(replace(model_settings, url=f"http://127.0.0.1:{port}"))
-        assert await failure_of(nobody) == ("", "ollama_unreachable")
-        await close_chat_model(nobody)
+        async with impatient(f"http://127.0.0.1:{port}") as nobody:
+            assert await failure_of(nobody) == ("", "ollama_unreachable")
 
-    async def test_a_server_that_never_begins_times_out(
-        self, server: ScriptedModelServer, model_settings: ModelSettings
-    ) -> None:
+    async def test_a_server_that_never_begins_times_out(self, server: ScriptedModelServer) -> None:
         server.answer_with(Script(stall_at=0))
-        hasty = build_chat_model(replace(model_settings, first_byte_seconds=0.05))
-        assert await failure_of(hasty) == ("", "model_timeout")
+        async with impatient(server.url, first_byte_seconds=0.05) as hasty:
+            assert await failure_of(hasty) == ("", "model_timeout")
         await server.wait_for_disconnect()
-        await close_chat_model(hasty)
 
 
 class TestInTheMiddle:
@@ -143,13 +169,12 @@ class TestInTheMiddle:
         assert await failure_of(chat) == ("a b", "model_stream_cut")
 
     async def test_a_silence_is_bounded_and_ends_the_generation(
-        self, server: ScriptedModelServer, model_settings: ModelSettings
+        self, server: ScriptedModelServer
     ) -> None:
         server.answer_with(Script(stall_at=1))
-        hasty = build_chat_model(replace(model_settings, stall_seconds=0.05))
-        assert await failure_of(hasty) == ("You", "model_timeout")
+        async with impatient(server.url, stall_seconds=0.05) as hasty:
+            assert await failure_of(hasty) == ("You", "model_timeout")
         await server.wait_for_disconnect()
-        await close_chat_model(hasty)
 
     async def test_a_server_that_dies_cuts_the_answer(
         self, server: ScriptedModelServer, chat: ChatOllama
@@ -181,31 +206,3 @@ class TestAfterwards:
         server.enqueue(Script(reset_at=1))
         await failure_of(chat)
         assert (await chat.ainvoke("hi")).text == "You said: hi"
-
-
-class TestUsedBare:
-    """A graph of somebody else's may build its own client: the same codes, where it tells."""
-
-    @pytest.mark.parametrize(
-        ("script", "code"),
-        [
-            (Script(status=404), "model_missing"),
-            (Script(status=503), "model_busy"),
-            (Script(error_at=1), "model_failed"),
-            (Script(malformed_at=1), "model_malformed"),
-            (Script(reset_at=1), "model_stream_cut"),
-        ],
-        ids=["missing", "busy", "error", "malformed", "reset"],
-    )
-    async def test_its_exceptions_are_understood(
-        self, server: ScriptedModelServer, script: Script, code: str
-    ) -> None:
-        server.answer_with(script)
-        async with bare_client(server.url) as bare:
-            assert (await failure_of(bare))[1] == code
-
-    async def test_no_server_is_unreachable(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-        async with bare_client(f"http://127.0.0.1:{port}") as bare:
-            assert (await failure_of(bare))[1] == "ollama_unreachable"

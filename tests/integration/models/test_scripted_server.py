@@ -23,7 +23,10 @@ async def said(client: ollama.AsyncClient, text: str = "hi", **options: object) 
 
 @pytest.fixture
 async def client(server: ScriptedModelServer) -> AsyncIterator[ollama.AsyncClient]:
-    async with ollama.AsyncClient(server.url, trust_env=False) as connected:
+    connected = ollama.AsyncClient()
+    # Our own transports, which every client of this process may have, would take a seat.
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=20) as bare:
+        connected._client = bare
         yield connected
 
 
