@@ -29,6 +29,8 @@ SCRIPTS = Path(__file__).resolve().parent.parent / "alembic"
 FUNCTIONS = Path(__file__).resolve().parent / "sql"
 LOCK_KEY = 0x53746F61  # "Stoa"
 LOCK_TIMEOUT = "5s"
+_CREATE_SCHEMAS = "CREATE SCHEMA IF NOT EXISTS tenant; CREATE SCHEMA IF NOT EXISTS dispatch;"
+"""Whichever file of functions comes first."""
 _DROP_FUNCTIONS = """
 DO $$
 DECLARE f regprocedure;
@@ -216,7 +218,7 @@ def _apply(connection: Connection, roles: Roles) -> None:
                 "A newer version has migrated this database. Run that one, or restore a backup."
             ) from error
         raise
-    _run_script(connection, _DROP_FUNCTIONS)
+    _run_script(connection, _CREATE_SCHEMAS + _DROP_FUNCTIONS)
     # They call each other: in which order they are made is of no interest.
     connection.execute(sa.text("SET LOCAL check_function_bodies = off"))
     _run_script(connection, transition_statement())

@@ -51,9 +51,9 @@ _FILL = (
     """,
     f"""
     INSERT INTO runs (user_id, run_id, thread_id, assistant_id, graph_id, state, fence, attempt,
-                      request, created_at, updated_at, ended_at)
+                      request, due_at, created_at, updated_at, ended_at)
     SELECT {_USER}, {_RUN}, {_THREAD}, {_RUN}, 'agent', 'success', 1, 1,
-           CAST(:request AS jsonb), at, at, at {_THREADS}
+           CAST(:request AS jsonb), at, at, at, at {_THREADS}
     """,
     f"""
     INSERT INTO run_events (user_id, run_id, seq, event, data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -88,11 +88,10 @@ class Scene:
 @pytest.fixture
 async def scene(
     database: TestDatabase, tenants: TenantDatabase, checkpoints: CheckpointPool
-) -> AsyncIterator[Scene]:
+) -> Scene:
     graphs = GraphCatalogue(Settings.model_validate({"model": "smollm2"}))
     tail = RunTail(tenants, database.dsn("service"))
-    yield Scene(tenants, checkpoints, graphs, tail)
-    await graphs.close()
+    return Scene(tenants, checkpoints, graphs, tail)
 
 
 @pytest.fixture

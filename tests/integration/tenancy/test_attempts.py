@@ -123,7 +123,7 @@ class TestAWorkerThatLeaves:
         try:
             transaction = claiming.transaction()
             await transaction.start()
-            await claiming.execute("SELECT claim_runs(dispatch, $1, 1, 10)", worker)
+            await claiming.execute("SELECT dispatch.claim_runs($1, 1, '', '{}')", worker)
             leaving = asyncio.create_task(dispatch.retire_worker(worker))
             while not await superuser.fetchval(  # noqa: ASYNC110 - the server tells nobody
                 _SOMEBODY_WAITS_FOR, claiming.get_server_pid()

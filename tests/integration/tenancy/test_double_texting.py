@@ -194,7 +194,10 @@ class TestARunThatIsQueuedAgain:
     async def test_stays_the_head_though_the_clock_was_set_back(self, thread: Thread) -> None:
         first = await thread.put_into("queued again")
         # As if all that was before had been an hour later than what comes now.
-        await thread.superuser.execute("UPDATE runs SET created_at = created_at + interval '1 h'")
+        await thread.superuser.execute(
+            "UPDATE runs SET created_at = created_at + interval '1 h',"
+            " due_at = due_at + interval '1 h'"
+        )
         second = (await thread.post()).run
         third = (await thread.post()).run
         (claim,) = await thread.claim()

@@ -194,10 +194,10 @@ class TestARunThatIsNew:
                 await connection.execute(
                     """
                     INSERT INTO runs (user_id, run_id, thread_id, assistant_id, graph_id, request,
-                      state, fence, worker_id, ended_at, created_at, updated_at)
+                      state, fence, worker_id, ended_at, due_at, created_at, updated_at)
                     VALUES ($1, $2, $3, $4, 'agent', '{}', $5::text::run_state, $6,
                       CASE WHEN $5 = 'running' THEN $7::uuid END,
-                      CASE WHEN $5 = ANY ($8) THEN now() END, now(), now())
+                      CASE WHEN $5 = ANY ($8) THEN now() END, now(), now(), now())
                     """,
                     person.user_id,
                     uuid4(),
