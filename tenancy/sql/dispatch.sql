@@ -36,18 +36,28 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- The run that is next within one person: the head of a thread whose turn it is, by priority, then
--- first come. NULL when there is none.
-CREATE OR REPLACE FUNCTION dispatch.head_of(p_user uuid) RETURNS uuid
+-- first come. NULL when there is none. Whatever the clock says, a run that holds its thread is its
+-- head, and one that was not put off is due: a clock may be set back.
+CREATE OR REPLACE FUNCTION dispatch.head_of(
+  p_user uuid, p_at timestamptz DEFAULT clock_timestamp()
+) RETURNS uuid
 LANGUAGE sql STABLE SET enable_seqscan = off AS $$
   SELECT r.run_id
   FROM public.runs r
-  WHERE r.state = 'pending' AND r.user_id = p_user AND r.due_at <= (SELECT clock_timestamp())
-    AND NOT EXISTS (
-      SELECT 1 FROM public.runs o
-      WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id
-        AND o.state IN ('pending', 'running', 'waiting')
-        AND (o.state <> 'pending' OR (o.due_at, o.run_id) < (r.due_at, r.run_id))
-    )
+  WHERE r.state = 'pending' AND r.user_id = p_user
+    AND (r.fence > 0 OR (
+      (r.due_at <= p_at OR r.due_at <= r.created_at)
+      AND NOT EXISTS (
+        SELECT 1 FROM public.runs o
+        WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id
+          AND (o.state IN ('running', 'waiting') OR (o.state = 'pending' AND o.fence > 0))
+      )
+      AND NOT EXISTS (
+        SELECT 1 FROM public.runs o
+        WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id AND o.state = 'pending'
+          AND (o.due_at, o.run_id) < (r.due_at, r.run_id)
+      )
+    ))
   ORDER BY r.priority DESC, r.due_at, r.run_id
   LIMIT 1
 $$;
@@ -67,6 +77,7 @@ DECLARE
   claimed int := 0;
   who record;
   head uuid;
+  looked_at timestamptz;
 BEGIN
   -- A claim need not be on disk by itself: the attempt that begins with it is, and flushes it.
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -101,14 +112,15 @@ BEGIN
       UPDATE public.run_queues q SET claimable = false WHERE q.user_id = who.user_id;
       CONTINUE;
     END IF;
-    head := dispatch.head_of(who.user_id);
+    -- One moment for what is due and what is not: a run between two would be woken by nobody.
+    looked_at := clock_timestamp();
+    head := dispatch.head_of(who.user_id, looked_at);
     IF head IS NULL THEN
       UPDATE public.run_queues q
       SET claimable = false, rank = who.rank_now,
           wake_at = (
             SELECT min(r.due_at) FROM public.runs r
-            WHERE r.user_id = who.user_id AND r.state = 'pending'
-              AND r.due_at > (SELECT clock_timestamp())
+            WHERE r.user_id = who.user_id AND r.state = 'pending' AND r.due_at > looked_at
           )
       WHERE q.user_id = who.user_id;
       CONTINUE;

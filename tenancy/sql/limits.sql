@@ -31,20 +31,29 @@ BEGIN
     RETURN QUERY SELECT limits, true, NULL::int, NULL::float8, NULL::float8;
     RETURN;
   END IF;
-  spacing := interval '1 minute' / (limits ->> 'requests_per_minute')::float8;
+  -- Rounded down, to what a clock can tell apart, so that a whole minute's worth fits.
+  spacing := make_interval(
+    secs => floor(60e6 / (limits ->> 'requests_per_minute')::float8) / 1e6
+  );
   at := clock_timestamp();
+  -- An arrival further off than a minute is of a clock that was set back since.
   INSERT INTO public.request_rates AS r (user_id, arrival) VALUES (p_user, at + spacing)
-  ON CONFLICT (user_id) DO UPDATE SET arrival = greatest(r.arrival, at) + spacing
-    WHERE greatest(r.arrival, at) + spacing <= at + interval '1 minute'
+  ON CONFLICT (user_id) DO UPDATE
+    SET arrival = greatest(least(r.arrival, at + interval '1 minute'), at) + spacing
+    WHERE greatest(least(r.arrival, at + interval '1 minute'), at) + spacing
+      <= at + interval '1 minute'
   RETURNING arrival INTO earlier;
   admitted := FOUND;
   IF NOT admitted THEN
-    SELECT r.arrival INTO STRICT earlier FROM public.request_rates r WHERE r.user_id = p_user;
+    SELECT least(r.arrival, at + interval '1 minute') INTO STRICT earlier
+    FROM public.request_rates r WHERE r.user_id = p_user;
   END IF;
   reset_seconds := extract(epoch FROM earlier - at);
-  remaining := greatest(0, floor((60 - reset_seconds) / extract(epoch FROM spacing)));
+  remaining := greatest(
+    0, floor(extract(epoch FROM at + interval '1 minute' - earlier) / extract(epoch FROM spacing))
+  );
   retry_seconds := CASE WHEN admitted THEN 0
-    ELSE greatest(0, reset_seconds + extract(epoch FROM spacing) - 60) END;
+    ELSE greatest(0, extract(epoch FROM earlier + spacing - interval '1 minute' - at)) END;
   RETURN NEXT;
 END $$;
 
@@ -57,22 +66,25 @@ $$;
 
 -- Which token budget is used up, and when it begins anew; no row when none is. Days and months
 -- are those of UTC.
-CREATE OR REPLACE FUNCTION tenant.exhausted_budget(p_user uuid, p_limits jsonb)
-RETURNS TABLE (name text, resets_at timestamptz)
+CREATE OR REPLACE FUNCTION tenant.exhausted_budget(
+  p_user uuid, p_limits jsonb, p_at timestamptz DEFAULT clock_timestamp()
+) RETURNS TABLE (name text, resets_at timestamptz)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   day timestamptz;
+  month timestamptz;
 BEGIN
   IF p_limits ->> 'tokens_per_day' IS NULL AND p_limits ->> 'tokens_per_month' IS NULL THEN
     RETURN;
   END IF;
-  day := date_trunc('day', clock_timestamp(), 'UTC');
-  IF tenant.tokens_since(p_user, day) >= (p_limits ->> 'tokens_per_day')::bigint THEN
-    RETURN QUERY SELECT 'tokens_per_day', day + interval '1 day';
-  ELSIF tenant.tokens_since(p_user, date_trunc('month', day, 'UTC'))
-      >= (p_limits ->> 'tokens_per_month')::bigint THEN
+  day := date_trunc('day', p_at, 'UTC');
+  month := date_trunc('month', p_at, 'UTC');
+  -- The one that lasts longer is told: a new day would not help.
+  IF tenant.tokens_since(p_user, month) >= (p_limits ->> 'tokens_per_month')::bigint THEN
     RETURN QUERY SELECT 'tokens_per_month',
-      date_trunc('month', day AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC';
+      (month AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC';
+  ELSIF tenant.tokens_since(p_user, day) >= (p_limits ->> 'tokens_per_day')::bigint THEN
+    RETURN QUERY SELECT 'tokens_per_day', day + interval '24 hours';
   END IF;
 END $$;
 

@@ -92,9 +92,14 @@ RETURNS TABLE (pool text, url text, model text)
 LANGUAGE sql AS $$
   UPDATE public.pools p SET probed_at = clock_timestamp()
   FROM public.model_servers v
-  WHERE v.server = p.server AND p.state = 'failing'
-    AND (p.probed_at IS NULL
-         OR p.probed_at < (SELECT clock_timestamp()) - make_interval(secs => p_every_seconds))
+  WHERE v.server = p.server AND p.pool IN (
+    SELECT f.pool FROM public.pools f
+    WHERE f.state = 'failing'
+      AND (f.probed_at IS NULL OR f.probed_at NOT BETWEEN
+        (SELECT clock_timestamp()) - make_interval(secs => p_every_seconds)
+        AND (SELECT clock_timestamp()))
+    FOR NO KEY UPDATE SKIP LOCKED
+  )
   RETURNING p.pool, v.url, p.model;
 $$;
 
