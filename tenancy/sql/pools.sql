@@ -75,14 +75,14 @@ END $$;
 
 -- Sets a pool's capacity, NULL: what the settings say. False when there is no such pool.
 CREATE OR REPLACE FUNCTION dispatch.set_capacity(
-  p_pool text, p_capacity int, OUT found boolean, OUT granted uuid[]
+  p_pool text, p_capacity int, OUT known boolean, OUT granted uuid[]
 )
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM public.models m ORDER BY m.model FOR NO KEY UPDATE;
   UPDATE public.pools p SET set_capacity = p_capacity
   WHERE p.pool = p_pool AND p.state <> 'removed';
-  found := FOUND;
+  known := FOUND;
   granted := dispatch.serve_anew();
 END $$;
 
