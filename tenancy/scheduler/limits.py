@@ -6,7 +6,6 @@ Stored sparsely, as a plan's and as a person's own: what is absent is the plan's
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -56,7 +55,7 @@ class LimitRule:
         fits = (
             isinstance(value, kinds)
             and not isinstance(value, bool)
-            and math.isfinite(value)
+            # Compared as it is: an integer may be too large for a float.
             and self.least <= value <= self.most
         )
         if not fits:
