@@ -17,7 +17,7 @@ export default defineConfig({
   },
   server: {
     proxy: Object.fromEntries(
-      ["/me", "/threads", "/auth", "/info", "/ok"].map((path) => [path, service]),
+      ["/me", "/threads", "/events", "/admin", "/auth", "/info", "/ok"].map((path) => [path, service]),
     ),
   },
   test: {

@@ -26,9 +26,36 @@ export const client = new Client<ConversationState>({
   callerOptions: { fetch: watchedFetch, maxRetries: 2 },
 });
 
+interface Asking {
+  method?: "GET" | "PUT" | "PATCH" | "DELETE";
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+/**
+ * Ask a route that is Stoa's own, which LangGraph's client does not know.
+ *
+ * An answer that is none is thrown like that client's are, for `toProblem`.
+ */
+export async function ask<Answer>(path: string, asking: Asking = {}): Promise<Answer> {
+  const { method = "GET", body, signal = null } = asking;
+  const headers = new Headers({ Accept: "application/json" });
+  if (body !== undefined) headers.set("Content-Type", "application/json");
+  const response = await watchedFetch(path, {
+    method,
+    headers,
+    signal,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) {
+    const { status } = response;
+    throw Object.assign(new Error(`${method} ${path}: ${status}`), { status, text, response });
+  }
+  return (text === "" ? undefined : JSON.parse(text)) as Answer;
+}
+
 /** Who is signed in. */
-export async function fetchMe(signal: AbortSignal): Promise<Me> {
-  const response = await watchedFetch("/me", { signal, headers: { Accept: "application/json" } });
-  if (!response.ok) throw Object.assign(new Error("GET /me"), { status: response.status });
-  return (await response.json()) as Me;
+export function fetchMe(signal: AbortSignal): Promise<Me> {
+  return ask<Me>("/me", { signal });
 }

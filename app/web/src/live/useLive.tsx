@@ -1,0 +1,59 @@
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import {
+  createContext,
+  type ReactNode,
+  use,
+  useEffect,
+  useState,
+  useSyncExternalStore,
+} from "react";
+
+import { watchedFetch } from "../api/client";
+import type { Limits, RunChange } from "../api/limits";
+import { refreshThread } from "../chat/threadQueries";
+import { THREADS_KEY } from "../threads/useThreads";
+import { gathered } from "./gathered";
+import { LiveEvents, type LiveState } from "./LiveEvents";
+import type { LiveEvent } from "./readEvents";
+
+/** The cache of `/me/limits`, which the stream keeps up to date. */
+export const LIMITS_KEY = ["limits"] as const;
+
+const LiveContext = createContext<LiveEvents | null>(null);
+
+/** Many runs may change at once; what shows them is not asked for again for each. */
+const REFRESH_PAUSE_MS = 1_000;
+
+/** Puts what comes where whoever shows it looks for it. */
+function keeper(queries: QueryClient): (event: LiveEvent) => void {
+  const refresh = gathered(REFRESH_PAUSE_MS, (threadIds) => {
+    void queries.invalidateQueries({ queryKey: THREADS_KEY });
+    for (const threadId of threadIds) void refreshThread(queries, threadId, "runs");
+  });
+  return ({ name, data }) => {
+    if (name === "limits") queries.setQueryData<Limits>(LIMITS_KEY, data as Limits);
+    else if (name === "run") refresh((data as RunChange).thread_id);
+  };
+}
+
+/** The stream of events, for everything below; open only while something there wants it. */
+export function LiveProvider({ children }: { children: ReactNode }) {
+  const queries = useQueryClient();
+  const [live] = useState(
+    () =>
+      new LiveEvents(
+        (signal) =>
+          watchedFetch("/events", { signal, headers: { Accept: "text/event-stream" } }),
+        keeper(queries),
+      ),
+  );
+  return <LiveContext value={live}>{children}</LiveContext>;
+}
+
+/** Want the stream of events while this is true. Says how it stands. */
+export function useLive(isWanted: boolean): LiveState {
+  const live = use(LiveContext);
+  if (live === null) throw new Error("There is no LiveProvider above.");
+  useEffect(() => (isWanted ? live.hold() : undefined), [live, isWanted]);
+  return useSyncExternalStore(live.subscribe, () => live.state);
+}
