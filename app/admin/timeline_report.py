@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
+
+from app.admin.moment import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from app.admin.timelines import Timeline
-
-_NOTHING = "-"
 
 
 def timeline_report(timeline: Timeline) -> RenderableType:
@@ -70,14 +69,14 @@ def _facts(timeline: Timeline) -> Iterable[tuple[str, object]]:
     yield "accepted", timeline.created_at
     yield "last claimed", timeline.claimed_at
     if timeline.cancel_requested_at is not None:
-        yield "cancel asked", f"{_shown(timeline.cancel_requested_at)} ({timeline.cancel_action})"
+        yield "cancel asked", f"{shown(timeline.cancel_requested_at)} ({timeline.cancel_action})"
     yield "ended", timeline.ended_at
     if (lease := timeline.lease) is not None:
         word = "over since" if lease.over else "until"
         draining = ", draining" if lease.draining else ""
-        yield "lease", f"{word} {_shown(lease.until)}, worker {lease.worker_id}{draining}"
+        yield "lease", f"{word} {shown(lease.until)}, worker {lease.worker_id}{draining}"
     if timeline.pruned_at is not None:
-        yield "log pruned", f"{_shown(timeline.pruned_at)}, through {timeline.pruned_through}"
+        yield "log pruned", f"{shown(timeline.pruned_at)}, through {timeline.pruned_through}"
 
 
 def _pairs(facts: Iterable[tuple[str, object]]) -> Table:
@@ -85,7 +84,7 @@ def _pairs(facts: Iterable[tuple[str, object]]) -> Table:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in facts:
-        table.add_row(name, _shown(value))
+        table.add_row(name, shown(value))
     return table
 
 
@@ -97,16 +96,6 @@ def _section(
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(_shown(value) for value in row))
+        table.add_row(*(shown(value) for value in row))
     if table.row_count:
         yield table
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return _NOTHING
-    return _moment(value) if isinstance(value, datetime) else str(value)
-
-
-def _moment(at: datetime) -> str:
-    return at.isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "Z")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, Field, computed_field
+from pydantic import BaseModel, Field, computed_field
 
+from app.admin.moment import Moment
 from app.databases import maintenance_settings
 from app.logging import tenant_reference
 from tenancy.database.inspection import InspectionDatabase
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 _EPOCH = datetime(1582, 10, 15, tzinfo=UTC)
 """Where the timestamps of UUIDs of version 6 begin, in steps of 100 ns."""
 _STEP_BITS = 14
-
-Moment = Annotated[datetime, AfterValidator(lambda at: at.astimezone(UTC))]
 
 
 class Lease(BaseModel):

@@ -11,7 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api import (
+    admin_limits_routes,
+    admin_routes,
     cancel_routes,
+    event_routes,
+    limit_routes,
     run_routes,
     state_routes,
     system_routes,
@@ -37,6 +41,10 @@ _ROUTES = (
     state_routes,
     run_routes,
     cancel_routes,
+    limit_routes,
+    event_routes,
+    admin_routes,
+    admin_limits_routes,
 )
 _READABLE_HEADERS = (
     "Content-Location",

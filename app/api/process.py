@@ -42,13 +42,15 @@ async def serve_web(
 
     Raises:
         SettingsError: a setting is missing, or the address cannot be had.
-        WrongRole: the database role may do too much, or too little.
+        WrongRole: a database role may do too much, or too little.
         WrongRevision: the database is not migrated to this version.
         DatabaseUnavailable: Postgres cannot be reached.
     """
     await assert_role(service_settings(settings), reads_content=True)
     with listen_on(host, port) as listening:
         async with open_services(settings) as services:
+            await services.scheduler_admin.assert_role()
+            await services.usage_admin.assert_role()
             server = WebServer(server_config(create_app(services)), services.streams, ready)
             await server.serve(sockets=[listening])
 

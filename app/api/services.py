@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.admin.scheduler import SchedulerAdmin
+from app.admin.usage import UsageAdmin
 from app.agent.graphs import GraphCatalogue
 from app.api.readiness import Readiness
 from app.api.streams import OpenStreams
@@ -48,6 +50,8 @@ class Services:
     streams: OpenStreams
     turns: RequestTurns
     readiness: Readiness
+    scheduler_admin: SchedulerAdmin
+    usage_admin: UsageAdmin
 
 
 @asynccontextmanager
@@ -74,6 +78,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         announcer = Announcer(listen_dsn(settings))
         await announcer.start()
         stack.push_async_callback(announcer.stop)
+        scheduler_admin = SchedulerAdmin(settings)
+        stack.push_async_callback(scheduler_admin.close)
+        usage_admin = UsageAdmin(settings)
+        stack.push_async_callback(usage_admin.close)
         yield Services(
             settings=settings,
             limits=default_limits(settings),
@@ -89,6 +97,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             streams=OpenStreams(),
             turns=RequestTurns(),
             readiness=Readiness(settings, database_settings),
+            scheduler_admin=scheduler_admin,
+            usage_admin=usage_admin,
         )
 
 

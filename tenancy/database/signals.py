@@ -36,7 +36,7 @@ RUN_STOPPED = "stoa_run_stopped"
 SEAT_GRANTED = "stoa_seat_granted"
 """Model calls were given a seat, which is theirs for two seconds. Payload: their ids."""
 
-_MOST_KEYS = 100
+MOST_KEYS = 100
 """Keys per notification: 100 times 74 characters stay below Postgres' 8,000 bytes."""
 _SPACING_SECONDS = 0.004
 """After a notification, wait this long and send together what came meanwhile."""
@@ -131,7 +131,7 @@ class Announcer:
             await _notify(connection, RUN_QUEUED, "")
         for channel, waiting in self._keys.items():
             while waiting:
-                keys = [waiting.popleft() for _ in range(min(_MOST_KEYS, len(waiting)))]
+                keys = [waiting.popleft() for _ in range(min(MOST_KEYS, len(waiting)))]
                 await _notify(connection, channel, ",".join(keys))
 
     def _say(self, channel: str, key: str) -> None:

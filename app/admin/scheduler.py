@@ -1,0 +1,151 @@
+"""What operators do with queues, pools and limits: over HTTP and on the command line."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.admin.limits_views import (
+    PlansView,
+    PlanView,
+    UserLimits,
+    plan_view,
+    rule_views,
+    user_limits,
+)
+from app.admin.queue_views import PoolView, QueueView
+from app.databases import dispatch_settings
+from app.sharing import default_limits, full_name
+from tenancy.errors import PlanNotFound, PoolNotFound
+from tenancy.scheduler.limits import check_limits
+from tenancy.scheduler.oversight import OversightDatabase
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from uuid import UUID
+
+    from app.settings import Settings
+
+_CONNECTIONS = 2
+"""Operators are few."""
+
+
+class SchedulerAdmin:
+    """The queues, pools, plans and limits of a deployment. Connects when it is first used."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._database = OversightDatabase(
+            replace(dispatch_settings(settings), pool_size=_CONNECTIONS)
+        )
+        self._defaults = default_limits(settings)
+        self._model = full_name(settings.model)
+
+    async def assert_role(self) -> None:
+        """Make sure that the dispatch role is what it must be.
+
+        Raises:
+            WrongRole: it may do more or less.
+            WrongRevision: the database is not migrated to this version.
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        await self._database.assert_role()
+
+    async def queue(self, limit: int) -> QueueView:
+        """The queues, with up to ``limit`` people and things that wait longest."""
+        found = await self._database.queue(limit, self._model, self._defaults)
+        return QueueView.model_validate(found)
+
+    async def pools(self) -> list[PoolView]:
+        """Every pool there is."""
+        return [PoolView.model_validate(found) for found in await self._database.pools()]
+
+    async def set_capacity(self, pool: str, capacity: int | None) -> PoolView:
+        """Say how many calls a pool takes at once; None: as the settings say. 0 suspends it.
+
+        Raises:
+            PoolNotFound: there is no such pool.
+        """
+        await self._database.set_capacity(pool, capacity)
+        for found in await self.pools():
+            if found.pool == pool:
+                return found
+        raise PoolNotFound  # removed at this very moment
+
+    async def limits_of(self, user_id: UUID) -> UserLimits:
+        """What a person may use.
+
+        Raises:
+            UserNotFound: nobody has this id.
+        """
+        return user_limits(await self._database.limits_of(user_id, self._defaults))
+
+    async def set_limits(
+        self, user_id: UUID, plan: str | None, limits: Mapping[str, object]
+    ) -> UserLimits:
+        """Set a person's plan and own limits, in place of what they had; in force at once.
+
+        Raises:
+            UserNotFound: nobody has this id.
+            InvalidInput: there is no such plan or limit, or it cannot have that value.
+        """
+        await self._database.set_limits(user_id, plan, check_limits(limits))
+        return await self.limits_of(user_id)
+
+    async def clear_limits(self, user_id: UUID) -> UserLimits:
+        """Take a person's plan and own limits away; in force at once.
+
+        Raises:
+            UserNotFound: nobody has this id.
+        """
+        await self._database.clear_limits(user_id)
+        return await self.limits_of(user_id)
+
+    async def plans(self) -> PlansView:
+        """Every plan, and what can be in one."""
+        return PlansView(plans=await self._plans(), rules=rule_views(self._defaults))
+
+    async def set_plan(self, plan: str, limits: Mapping[str, object]) -> PlanView:
+        """Make a plan, or change it for everybody who has it; in force at once.
+
+        Raises:
+            InvalidInput: there is no such limit, or it cannot have that value.
+            PlanNotFound: it was deleted at this very moment.
+        """
+        await self._database.set_plan(plan, check_limits(limits))
+        for found in await self._plans():
+            if found.plan == plan:
+                return found
+        raise PlanNotFound
+
+    async def delete_plan(self, plan: str) -> None:
+        """Delete a plan that nobody has.
+
+        Raises:
+            PlanNotFound: there is none of that name.
+            PlanInUse: somebody has it.
+        """
+        await self._database.delete_plan(plan)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._database.close()
+
+    async def _plans(self) -> list[PlanView]:
+        return [plan_view(found) for found in await self._database.plans()]
+
+
+@asynccontextmanager
+async def scheduler_admin(settings: Settings) -> AsyncIterator[SchedulerAdmin]:
+    """The same for one command.
+
+    Raises:
+        WrongRole: the dispatch role may do more or less than it must.
+        DatabaseUnavailable: Postgres cannot be reached.
+    """
+    admin = SchedulerAdmin(settings)
+    try:
+        await admin.assert_role()
+        yield admin
+    finally:
+        await admin.close()

@@ -1,0 +1,111 @@
+"""For operators: who waits and why, the pools, and what was used. Nothing that anybody wrote."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
+from starlette.responses import Response
+
+from app.admin.queue_views import PoolView, QueueView
+from app.admin.usage import UsageView
+from app.api.answers import json_answer
+from app.api.dependencies import FOR_OPERATORS, IN_TURN, ServicesDep
+from app.api.json_body import json_body
+from app.api.openapi import body_of, problems
+from app.api.schemas import QueryModel, StrictModel
+
+router = APIRouter(prefix="/admin", tags=["operators"], dependencies=[FOR_OPERATORS, IN_TURN])
+
+MOST_CAPACITY = 10_000
+_FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+
+
+def _near(value: datetime) -> datetime:
+    if not _FIRST <= value <= _LAST:
+        raise ValueError("Nothing was used then.")
+    return value
+
+
+Time = Annotated[AwareDatetime, AfterValidator(_near)]
+
+
+class QueueQuery(QueryModel):
+    """How much to show."""
+
+    limit: int = Field(100, ge=1, le=1000, description="Of people, and of things that wait.")
+
+
+class UsageQuery(QueryModel):
+    """Which usage: of everybody or one person, by the hour or the day (UTC)."""
+
+    begin: Time | None = Field(None, alias="from", description="Default: 24 hours before `to`.")
+    end: Time | None = Field(None, alias="to", description="Default: now.")
+    bucket: Literal["hour", "day"] = "hour"
+    user_id: UUID | None = None
+    limit: int = Field(100, ge=1, le=1000, description="Of people.")
+
+
+class PoolsView(BaseModel):
+    """Every pool there is."""
+
+    pools: list[PoolView]
+
+
+class PoolChange(StrictModel):
+    """What to change of a pool."""
+
+    capacity: int | None = Field(
+        ge=0,
+        le=MOST_CAPACITY,
+        description="Calls at once; 0 suspends the pool, null is what the settings say.",
+    )
+
+
+@router.get("/queue", operation_id="admin_queue", response_model=QueueView, responses=problems())
+async def read_queue(services: ServicesDep, query: Annotated[QueueQuery, Query()]) -> Response:
+    """Say who waits, how long and why: models, pools, runs, people."""
+    queue = await services.scheduler_admin.queue(query.limit)
+    return json_answer(queue.model_dump(mode="json"))
+
+
+@router.get("/pools", operation_id="admin_pools", response_model=PoolsView, responses=problems())
+async def read_pools(services: ServicesDep) -> Response:
+    """Every pool, with its seats and how it is doing."""
+    pools = await services.scheduler_admin.pools()
+    return json_answer({"pools": [pool.model_dump(mode="json") for pool in pools]})
+
+
+@router.patch(
+    "/pools/{pool}",
+    operation_id="admin_change_pool",
+    response_model=PoolView,
+    responses=problems(404, 413, 415),
+    openapi_extra=body_of(PoolChange, {"capacity": 4}),
+)
+async def change_pool(
+    pool: str,
+    services: ServicesDep,
+    body: Annotated[PoolChange, Depends(json_body(PoolChange))],
+) -> Response:
+    """Set how many calls a pool takes at once, while it runs.
+
+    More seats are given out at once; with fewer, calls in flight end as they would.
+    """
+    changed = await services.scheduler_admin.set_capacity(pool, body.capacity)
+    return json_answer(changed.model_dump(mode="json"))
+
+
+@router.get("/usage", operation_id="admin_usage", response_model=UsageView, responses=problems())
+async def read_usage(services: ServicesDep, query: Annotated[UsageQuery, Query()]) -> Response:
+    """Say what was used: over time, in total, and by whom, most tokens first.
+
+    The stretch is widened to whole hours, or days; it has at most 1000 of them.
+    """
+    usage = await services.usage_admin.usage(
+        query.begin, query.end, query.bucket, query.user_id, query.limit
+    )
+    return json_answer(usage.model_dump(mode="json", by_alias=True))

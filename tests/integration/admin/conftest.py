@@ -1,0 +1,58 @@
+"""A service of the operators' own, where pools and plans may be changed at will."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.support.postgres import PostgresServer
+from tests.support.service import RunningService, running_service
+
+ADMINS = ["stoa-admins"]
+CANARY = "the canary sings at midnight"
+
+
+@pytest.fixture(scope="package")
+async def service(postgres: PostgresServer) -> AsyncIterator[RunningService]:
+    async with running_service(postgres) as running:
+        yield running
+
+
+@pytest.fixture
+def operator(service: RunningService) -> httpx.AsyncClient:
+    """Somebody whose assertion says that they are an operator."""
+    return service.client("the operator", groups=ADMINS)
+
+
+@pytest.fixture
+def person(service: RunningService) -> httpx.AsyncClient:
+    """Somebody new, who is no operator, and says what nobody else may read."""
+    return service.client(f"{CANARY} {uuid4().hex}", groups=["singers"])
+
+
+async def id_of(client: httpx.AsyncClient) -> str:
+    """A person's id, as operators know them."""
+    user_id: str = (await client.get("/me")).json()["user_id"]
+    return user_id
+
+
+async def start(client: httpx.AsyncClient, thread: str | None = None, **more: Any) -> httpx.Response:
+    """Begin a run with a sentence of the person's own."""
+    if thread is None:
+        made = await client.post("/threads", json={"metadata": {CANARY: CANARY}})
+        thread = made.json()["thread_id"]
+    message = {"role": "user", "content": CANARY, "id": uuid4().hex}
+    body = {"assistant_id": "agent", "input": {"messages": [message]}, "metadata": {"a": CANARY}}
+    return await client.post(f"/threads/{thread}/runs", json={**body, **more})
+
+
+async def answer(client: httpx.AsyncClient, method: str, path: str, **more: Any) -> Any:
+    """What an operator is answered, which never has a word of a person's in it."""
+    response = await client.request(method, path, **more)
+    assert response.is_success, response.text
+    assert "canary" not in response.text.lower()
+    return response.json() if response.content else None
