@@ -18,8 +18,8 @@ LANGUAGE sql STABLE AS $$
   WHERE p.model = p_model AND p.state = 'open'
 $$;
 
--- A person's part in a model's seats: how much, and how many at once. Unless said otherwise, one
--- seat is left for somebody else.
+-- A person's part in a model's seats: how much, and how many at once, which is never more than
+-- there are. Unless said otherwise, one seat is left for somebody else.
 CREATE OR REPLACE FUNCTION dispatch.terms_of(
   p_user uuid, p_model text, OUT weight float8, OUT most_seats int
 )
@@ -28,10 +28,37 @@ DECLARE
   limits jsonb := tenant.limits_of(p_user, '{}');
 BEGIN
   weight := coalesce((limits ->> 'weight')::float8, 1);
-  most_seats := coalesce(
-    (limits ->> 'seats')::int, greatest(1, dispatch.open_seats(p_model) - 1)
-  );
+  most_seats := greatest(1, dispatch.open_seats(p_model) - (NOT limits ? 'seats')::int);
+  most_seats := least(most_seats, (limits ->> 'seats')::int);
 END $$;
+
+-- Holds models, and then those of their servers that have a room of their own to give: whoever
+-- serves more than one model holds all of it before anything is given out.
+CREATE OR REPLACE FUNCTION dispatch.hold_models(p_models text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM public.models m WHERE m.model = ANY (p_models) ORDER BY m.model FOR NO KEY UPDATE;
+  PERFORM 1 FROM public.model_servers v
+  WHERE v.capacity IS NOT NULL
+    AND v.server IN (SELECT p.server FROM public.pools p WHERE p.model = ANY (p_models))
+  ORDER BY v.server FOR NO KEY UPDATE;
+END $$;
+
+-- Whether a seat of a model is free. Holds nothing, so somebody may have it by now.
+CREATE OR REPLACE FUNCTION dispatch.has_free_seat(p_model text) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+  SELECT EXISTS (
+    SELECT 1 FROM public.pools p JOIN public.model_servers v USING (server)
+    WHERE p.model = p_model AND p.state = 'open'
+      AND p.capacity > (
+        SELECT count(*) FROM public.model_calls c WHERE c.pool = p.pool AND c.seat IS NOT NULL
+      )
+      AND (v.capacity IS NULL OR v.capacity > (
+        SELECT count(*) FROM public.model_calls c JOIN public.pools o USING (pool)
+        WHERE o.server = p.server AND c.seat IS NOT NULL
+      ))
+  )
+$$;
 
 -- A seat that nobody has: of the pool that is least in use, on a server that has room.
 CREATE OR REPLACE FUNCTION dispatch.free_seat(p_model text, OUT pool text, OUT seat int)
@@ -40,16 +67,22 @@ DECLARE
   candidate record;
 BEGIN
   FOR candidate IN
-    SELECT p.pool, p.capacity, p.server, v.capacity AS most, u.used
+    SELECT p.pool, p.server, v.capacity AS most, free.seat
     FROM public.pools p JOIN public.model_servers v USING (server)
     CROSS JOIN LATERAL (
       SELECT count(*) AS used FROM public.model_calls c
       WHERE c.pool = p.pool AND c.seat IS NOT NULL
     ) u
+    CROSS JOIN LATERAL (
+      SELECT s.seat FROM public.seats s
+      WHERE s.pool = p.pool AND s.seat <= p.capacity AND u.used < p.capacity AND NOT EXISTS (
+        SELECT 1 FROM public.model_calls c WHERE c.pool = s.pool AND c.seat = s.seat
+      )
+      ORDER BY s.seat LIMIT 1
+    ) free
     WHERE p.model = p_model AND p.state = 'open' AND p.capacity > 0
     ORDER BY u.used::float8 / p.capacity, p.pool
   LOOP
-    CONTINUE WHEN candidate.used >= candidate.capacity;
     IF candidate.most IS NOT NULL THEN
       -- Other models have seats on it too.
       PERFORM 1 FROM public.model_servers v WHERE v.server = candidate.server FOR NO KEY UPDATE;
@@ -58,16 +91,9 @@ BEGIN
         WHERE p.server = candidate.server AND c.seat IS NOT NULL
       );
     END IF;
-    SELECT s.seat INTO seat FROM public.seats s
-    WHERE s.pool = candidate.pool AND s.seat <= candidate.capacity
-      AND NOT EXISTS (
-        SELECT 1 FROM public.model_calls c WHERE c.pool = s.pool AND c.seat = s.seat
-      )
-    ORDER BY s.seat LIMIT 1;
-    IF FOUND THEN
-      pool := candidate.pool;
-      RETURN;
-    END IF;
+    pool := candidate.pool;
+    seat := candidate.seat;
+    RETURN;
   END LOOP;
   pool := NULL;
   seat := NULL;
@@ -75,31 +101,33 @@ END $$;
 
 -- Brings up to date whether a person can be given a seat. `p_lifted`: something that held them
 -- back may just have gone, so of the time that they could not be served only as much counts as
--- their seats can hold. The caller holds the model.
+-- their seats can hold. `p_charge` is what is added to their virtual time, `p_cost` what a call of
+-- theirs has cost. The caller holds the model.
 CREATE OR REPLACE FUNCTION dispatch.weigh_user(
-  p_user uuid, p_model text, p_weight float8, p_most_seats int, p_lifted boolean
+  p_user uuid, p_model text, p_weight float8, p_most_seats int, p_lifted boolean,
+  p_charge bigint DEFAULT 0, p_cost float8 DEFAULT 0
 ) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  can boolean;
-BEGIN
-  can := (
-    SELECT count(*) FROM public.model_calls c
-    WHERE c.user_id = p_user AND c.model = p_model AND c.seat IS NOT NULL
-  ) < p_most_seats AND EXISTS (
-    SELECT 1 FROM public.model_calls c
-    WHERE c.user_id = p_user AND c.model = p_model AND c.seat IS NULL
-  );
+LANGUAGE sql AS $$
   UPDATE public.model_users u
-  SET eligible = can,
-      vtime = CASE WHEN can AND p_lifted THEN greatest(
-        u.vtime,
+  SET eligible = now.can,
+      vtime = CASE WHEN p_lifted AND now.can AND NOT u.eligible THEN greatest(
+        u.vtime + p_charge,
         m.vnow - dispatch.virtual(p_most_seats * dispatch.highest_cost(m.context, m.output), p_weight)
-      ) ELSE u.vtime END
-  FROM public.models m
+      ) ELSE u.vtime + p_charge END,
+      estimate = CASE WHEN p_cost > 0 THEN coalesce(u.estimate * 0.7 + p_cost * 0.3, p_cost)
+                 ELSE u.estimate END
+  FROM public.models m, (
+    SELECT (
+      SELECT count(*) FROM public.model_calls c
+      WHERE c.user_id = p_user AND c.model = p_model AND c.seat IS NOT NULL
+    ) < p_most_seats AND EXISTS (
+      SELECT 1 FROM public.model_calls c
+      WHERE c.user_id = p_user AND c.model = p_model AND c.seat IS NULL
+    ) AS can
+  ) now
   WHERE u.user_id = p_user AND u.model = p_model AND m.model = p_model
-    AND u.eligible <> can;
-END $$;
+    AND (u.eligible <> now.can OR p_charge <> 0 OR p_cost > 0);
+$$;
 
 -- Gives the free seats of a model to those who are next, one after the other. Returns the calls
 -- that were given one, with what there is to know of them. The caller holds the model.
@@ -226,7 +254,7 @@ BEGIN
   )
   VALUES (p_user, p_call, p_run, p_fence, p_worker, p_model, run.priority, clock_timestamp())
   ON CONFLICT (user_id, call_id) DO NOTHING;
-  IF was_empty THEN
+  IF FOUND AND was_empty THEN
     -- No credit for having been idle.
     UPDATE public.model_users u SET vtime = lane.vnow
     WHERE u.user_id = p_user AND u.model = p_model AND u.vtime < lane.vnow;
@@ -252,7 +280,8 @@ BEGIN
   RETURN QUERY
   UPDATE public.model_calls c SET taken_at = coalesce(c.taken_at, clock_timestamp())
   FROM public.pools p JOIN public.model_servers v USING (server) JOIN public.models m USING (model)
-  WHERE c.user_id = p_user AND c.call_id = p_call AND p.pool = c.pool AND c.lost_at IS NULL
+  WHERE c.user_id = p_user AND c.call_id = p_call AND p.pool = c.pool AND p.model = c.model
+    AND c.lost_at IS NULL
   RETURNING 'taken', p.pool, v.url, m.context, m.output, NULL;
   IF NOT FOUND THEN
     SELECT CASE
@@ -281,7 +310,8 @@ LANGUAGE plpgsql AS $$
 DECLARE
   this_hour timestamptz := date_trunc('hour', clock_timestamp(), 'UTC');
   call record;
-  cost float8 := p_prompt + 2.0 * p_output;
+  cost float8 := greatest(0, p_prompt) + 2.0 * greatest(0, p_output);
+  highest float8;
   terms record;
   held_seconds float8;
   waited float8;
@@ -296,7 +326,10 @@ BEGIN
   -- Before any other lock: a foreign key looks at the user's row.
   INSERT INTO public.usage_hours (user_id, hour, model) VALUES (p_user, this_hour, p_model)
   ON CONFLICT (user_id, hour, model) DO NOTHING;
-  PERFORM 1 FROM public.models m WHERE m.model = p_model FOR NO KEY UPDATE;
+  SELECT dispatch.highest_cost(m.context, m.output) INTO highest
+  FROM public.models m WHERE m.model = p_model FOR NO KEY UPDATE;
+  -- A server that says more than it can have done keeps nobody from their turn.
+  cost := least(cost, highest);
   DELETE FROM public.model_calls c WHERE c.user_id = p_user AND c.call_id = p_call
   RETURNING c.pool, c.seat, c.asked_at, c.granted_at, c.taken_at, c.charged, c.weight INTO call;
   IF NOT FOUND THEN
@@ -319,7 +352,8 @@ BEGIN
     WHERE m.model = p_model;
     UPDATE public.usage_hours h
     SET calls = h.calls + (call.taken_at IS NOT NULL)::int,
-        prompt_tokens = h.prompt_tokens + p_prompt, output_tokens = h.output_tokens + p_output,
+        prompt_tokens = h.prompt_tokens + greatest(0, p_prompt),
+        output_tokens = h.output_tokens + greatest(0, p_output),
         seat_seconds = h.seat_seconds + held_seconds,
         wait_seconds = h.wait_seconds + waited,
         longest_wait_seconds = greatest(h.longest_wait_seconds, waited)
@@ -377,13 +411,18 @@ LANGUAGE sql STABLE AS $$
   FROM public.model_calls c
   LEFT JOIN public.workers w
     ON w.worker_id = c.worker_id AND w.lease_until > (SELECT clock_timestamp())
+  -- What lies ahead is of a clock that was set back since.
   WHERE c.model = p_model AND CASE
     WHEN c.lost_at IS NOT NULL THEN
-      c.lost_at < (SELECT clock_timestamp()) - make_interval(secs => p_cooldown_seconds)
+      c.lost_at NOT BETWEEN
+        (SELECT clock_timestamp()) - make_interval(secs => p_cooldown_seconds)
+        AND (SELECT clock_timestamp())
     WHEN w.worker_id IS NULL THEN true
     WHEN c.seat IS NULL THEN false
     WHEN c.taken_at IS NULL THEN
-      c.granted_at < (SELECT clock_timestamp()) - make_interval(secs => p_take_up_seconds)
+      c.granted_at NOT BETWEEN
+        (SELECT clock_timestamp()) - make_interval(secs => p_take_up_seconds)
+        AND (SELECT clock_timestamp())
     ELSE NOT EXISTS (
       SELECT 1 FROM public.runs r
       WHERE r.user_id = c.user_id AND r.run_id = c.run_id AND r.fence = c.fence
@@ -401,26 +440,28 @@ RETURNS uuid[]
 LANGUAGE plpgsql AS $$
 DECLARE
   granted uuid[] := '{}';
-  busy text;
-BEGIN
-  FOR busy IN
+  busy text[] := ARRAY(
     SELECT m.model FROM public.models m
-    WHERE EXISTS (SELECT 1 FROM public.model_users u WHERE u.model = m.model AND u.eligible)
-       OR EXISTS (SELECT 1 FROM public.model_calls c WHERE c.model = m.model)
+    WHERE EXISTS (
+      SELECT 1 FROM dispatch.overdue_calls(m.model, p_cooldown_seconds, p_take_up_seconds)
+    ) OR (
+      EXISTS (SELECT 1 FROM public.model_users u WHERE u.model = m.model AND u.eligible)
+      AND dispatch.has_free_seat(m.model)
+    )
     ORDER BY m.model
-  LOOP
-    IF EXISTS (
-      SELECT 1 FROM dispatch.overdue_calls(busy, p_cooldown_seconds, p_take_up_seconds)
-    ) THEN
-      PERFORM 1 FROM public.models m WHERE m.model = busy FOR NO KEY UPDATE;
-      PERFORM dispatch.end_overdue(busy, p_cooldown_seconds, p_take_up_seconds);
-      granted := granted || dispatch.grant_seats(busy);
-    ELSIF EXISTS (SELECT 1 FROM public.model_users u WHERE u.model = busy AND u.eligible)
-      AND (dispatch.free_seat(busy)).seat IS NOT NULL
-    THEN
-      granted := granted || dispatch.serve_model(busy);
-    END IF;
-  END LOOP;
+  );
+  each text;
+BEGIN
+  IF cardinality(busy) > 0 THEN
+    PERFORM dispatch.hold_models(busy);
+    FOREACH each IN ARRAY busy LOOP
+      PERFORM dispatch.end_overdue(each, p_cooldown_seconds, p_take_up_seconds);
+    END LOOP;
+    -- A server's room may have come free through another of its models.
+    FOREACH each IN ARRAY busy LOOP
+      granted := granted || dispatch.grant_seats(each);
+    END LOOP;
+  END IF;
   RETURN granted;
 END $$;
 
@@ -443,6 +484,11 @@ BEGIN
     ORDER BY c.user_id, c.call_id
     FOR UPDATE SKIP LOCKED
   LOOP
+    -- It may have been taken up just before it was held.
+    CONTINUE WHEN NOT EXISTS (
+      SELECT 1 FROM dispatch.overdue_calls(p_model, p_cooldown_seconds, p_take_up_seconds) o
+      WHERE o.user_id = call.user_id AND o.call_id = call.call_id
+    );
     -- Nothing is known of what it used.
     UPDATE public.model_users u SET vtime = u.vtime - call.charged
     WHERE u.user_id = call.user_id AND u.model = p_model AND call.charged > 0;
