@@ -12,7 +12,7 @@ from app.agent.graphs import GraphCatalogue
 from app.api.readiness import Readiness
 from app.api.streams import OpenStreams
 from app.api.turns import RequestTurns
-from app.databases import listen_dsn, service_settings
+from app.databases import dispatch_settings, listen_dsn, service_settings
 from app.runs.history import ThreadHistory
 from app.runs.referenced import ReferencedStates
 from app.runs.state_update import StateUpdates
@@ -24,6 +24,7 @@ from tenancy.database.signals import Announcer
 from tenancy.database.tenant import TenantDatabase
 from tenancy.identity import IdentityVerifier, JwtIdentitySettings
 from tenancy.identity.directory import UserDirectory
+from tenancy.scheduler.standing import StandingDatabase
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -39,6 +40,7 @@ class Services:
     limits: Limits
     """Of those for whom no others were set."""
     database: TenantDatabase
+    standing: StandingDatabase
     verifier: IdentityVerifier
     directory: UserDirectory
     graphs: GraphCatalogue
@@ -66,6 +68,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     async with AsyncExitStack() as stack:
         database = TenantDatabase(database_settings)
         stack.push_async_callback(database.close)
+        standing = StandingDatabase(dispatch_settings(settings))
+        stack.push_async_callback(standing.close)
         pool = CheckpointPool(database_settings)
         await pool.open()
         stack.push_async_callback(pool.close)
@@ -86,6 +90,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             settings=settings,
             limits=default_limits(settings),
             database=database,
+            standing=standing,
             verifier=verifier,
             directory=UserDirectory(database),
             graphs=graphs,

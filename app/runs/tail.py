@@ -11,6 +11,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from app.runs.changes import HeardChanges
 from app.runs.events import read_log
 from tenancy.database.signals import RUN_CHANGED, Listener
 from tenancy.errors import RunNotFound
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 5.0
 FIRST_CHANGE_SECONDS = 0.05
+_LIMITS = "limits"
 
 
 def run_key(user_id: UserId, run_id: UUID) -> str:
@@ -37,12 +39,18 @@ def thread_key(user_id: UserId, thread_id: UUID) -> str:
     return f"{user_id}/{thread_id}"
 
 
+def limits_key(user_id: UserId) -> str:
+    """The key under which it is announced that a person may use something else than before."""
+    return f"{user_id}/{_LIMITS}"
+
+
 class RunTail:
     """Lets any number of readers follow runs. One per web process."""
 
     def __init__(self, database: TenantDatabase, listen_dsn: str) -> None:
         self._database = database
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self._people: dict[str, set[HeardChanges]] = defaultdict(set)
         self._listener = Listener(listen_dsn, {RUN_CHANGED: self._wake})
 
     async def start(self) -> None:
@@ -101,11 +109,37 @@ class RunTail:
             if not self._waiting[key]:
                 del self._waiting[key]
 
+    @contextmanager
+    def all_of(self, user_id: UserId) -> Iterator[HeardChanges]:
+        """Listen for whatever changes among a person's runs, and for changes of their limits."""
+        heard = HeardChanges()
+        listening = self._people[str(user_id)]
+        listening.add(heard)
+        try:
+            yield heard
+        finally:
+            listening.discard(heard)
+            if not listening:
+                del self._people[str(user_id)]
+
     def _wake(self, payload: str | None) -> None:
         keys = list(self._waiting) if payload is None else payload.split(",")
         for key in keys:
             for changed in self._waiting.get(key, ()):
                 changed.set()
+        if self._people:
+            self._tell_people(payload)
+
+    def _tell_people(self, payload: str | None) -> None:
+        if payload is None:
+            for listening in self._people.values():
+                for heard in listening:
+                    heard.hear(None)
+            return
+        for key in payload.split(","):
+            user_id, _, what = key.partition("/")
+            for heard in self._people.get(user_id, ()):
+                heard.hear(None if what == _LIMITS else what)
 
 
 async def wait_for(changed: asyncio.Event, seconds: float = POLL_SECONDS) -> None:

@@ -1,0 +1,64 @@
+"""A person's own feed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.api import sse
+from app.api.dependencies import IN_TURN, OpenStreamDep, PrincipalDep, ServicesDep
+from app.api.live import LiveResponse
+from app.api.openapi import problems
+from app.api.own_events import OwnEvents
+
+router = APIRouter(tags=["limits"], dependencies=[IN_TURN])
+
+_SCHEMA = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"type": "string", "enum": ["limits", "run"]},
+        "data": {
+            "type": "string",
+            "description": "One line of JSON. Of `limits`: what `/me/limits` answers. Of `run`:"
+            " `run_id`, `thread_id`, `state`, `status`, `updated_at`.",
+        },
+    },
+}
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "One's limits, at once and whenever they have changed, at most once a"
+        " second; and each run that has changed. It has no ids: who reads it again begins with the"
+        " limits as they are.",
+        "content": {
+            sse.MEDIA_TYPE: {
+                "schema": _SCHEMA,
+                "example": 'event: run\ndata: {"run_id":"6f1c1f0e-6f0f-4f8a-8f3b-0d4e0a8f6a51",'
+                '"thread_id":"0b0e4b9c-6a39-4b8c-9d51-7a1e5a1c9f10","state":"running",'
+                '"status":"running","updated_at":"2026-03-01T10:15:00.000000+00:00"}\n\n',
+            }
+        },
+    }
+}
+
+
+@router.get(
+    "/events",
+    operation_id="follow_own_events",
+    response_class=Response,
+    responses={**_EVENTS, **problems()},
+)
+async def follow_own_events(
+    principal: PrincipalDep, services: ServicesDep, _slot: OpenStreamDep
+) -> Response:
+    """Stream one's limits and one's runs, as they change."""
+    return LiveResponse(
+        OwnEvents(services, principal).frames(),
+        media_type=sse.MEDIA_TYPE,
+        beat=sse.HEARTBEAT,
+        expires_at=principal.identity.expires_at,
+        closing=services.streams.closing,
+        headers={"X-Accel-Buffering": "no"},
+    )

@@ -1,0 +1,133 @@
+"""A person's own feed: their limits as they change, and their runs.
+
+Nothing is looked at while nothing of theirs is under way and nothing is heard of; otherwise once a
+second, which also finds what was not heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from app.api.own_limits import own_limits
+from app.runs.changes import read_runs
+from app.runs.states import wire_status
+from app.runs.wire import to_json
+from tenancy.run_states import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection
+    from datetime import datetime
+    from uuid import UUID
+
+    from app.api.services import Services
+    from app.runs.changes import HeardChanges, RunChange
+    from tenancy.principal import Principal
+    from tenancy.scheduler.own import OwnStanding
+
+LOOK_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 3600.0
+"""A run may be scheduled for next year."""
+_MOST_ENDED = 100
+"""Runs whose end is remembered to have been told: of a last change one may hear late, or twice."""
+_PASSING = frozenset({"used", "remaining"})
+"""What of the rate of requests changes by itself, with time."""
+
+
+class OwnEvents:
+    """One reader's view of their own limits and runs."""
+
+    def __init__(self, services: Services, principal: Principal) -> None:
+        self._services = services
+        self._principal = principal
+        self._told = b""
+        self._open: dict[UUID, datetime] = {}
+        self._ended: dict[UUID, datetime] = {}
+
+    async def frames(self) -> AsyncGenerator[bytes, None]:
+        """The limits; then they and the runs, whenever they have changed."""
+        with self._services.tail.all_of(self._principal.user_id) as heard:
+            self._take_note(await self._read_runs(()))
+            frame, pause = await self._limits()
+            yield frame
+            has_reason = False
+            while True:
+                has_reason = await self._rest(heard, pause, had_reason=has_reason)
+                for change in self._take_note(await self._read_runs(heard.take())):
+                    yield _run_frame(change)
+                frame, pause = await self._limits()
+                if frame:
+                    yield frame
+
+    async def _rest(self, heard: HeardChanges, pause: float | None, *, had_reason: bool) -> bool:
+        """Wait until it is time to look again; say whether there is a reason to.
+
+        One look follows the last that had one: what a call has used is counted a moment after its
+        run has ended.
+        """
+        await asyncio.sleep(LOOK_SECONDS)
+        if pause is not None and pause <= LOOK_SECONDS:
+            return True
+        if had_reason:
+            return False
+        await heard.wait(pause)
+        return True
+
+    async def _read_runs(self, heard: Collection[UUID]) -> list[RunChange]:
+        async with self._services.database.reading(self._principal) as tx:
+            return await read_runs(tx, {*heard, *self._open})
+
+    def _take_note(self, runs: list[RunChange]) -> list[RunChange]:
+        """Remember how runs stand; return those that stand otherwise than was told."""
+        known = {**self._ended, **self._open}
+        self._open = {run.run_id: run.updated_at for run in runs if run.state in OPEN}
+        for run in runs:
+            if run.state not in OPEN:
+                self._ended[run.run_id] = run.updated_at
+        while len(self._ended) > _MOST_ENDED:
+            del self._ended[next(iter(self._ended))]
+        return [run for run in runs if known.get(run.run_id) != run.updated_at]
+
+    async def _limits(self) -> tuple[bytes, float | None]:
+        """The limits, if they have changed since they were told, and when to look again.
+
+        That is None where nothing changes by itself.
+        """
+        document, own = await own_limits(self._services, self._principal)
+        seen = hashlib.blake2b(to_json(_lasting(document)), digest_size=16).digest()
+        frame = b"" if seen == self._told else b"event: limits\ndata: %b\n\n" % to_json(document)
+        self._told = seen
+        return frame, _pause(own)
+
+
+def _pause(own: OwnStanding) -> float | None:
+    if own.running or own.queued:
+        return LOOK_SECONDS
+    if own.due_in_seconds is None:
+        return None
+    return min(max(own.due_in_seconds, LOOK_SECONDS), LONGEST_PAUSE_SECONDS)
+
+
+def _lasting(document: dict[str, Any]) -> dict[str, Any]:
+    """What of the limits does not change by itself, from one moment to the next."""
+    limits = [
+        {key: value for key, value in limit.items() if key not in _PASSING}
+        if limit["name"] == "requests_per_minute"
+        else limit
+        for limit in document["limits"]
+    ]
+    return {**document, "limits": limits}
+
+
+def _run_frame(change: RunChange) -> bytes:
+    data = {
+        "run_id": str(change.run_id),
+        "thread_id": str(change.thread_id),
+        "state": change.state.value,
+        "status": wire_status(change.state),
+        "updated_at": change.updated_at,
+    }
+    return b"event: run\ndata: %b\n\n" % orjson.dumps(data)

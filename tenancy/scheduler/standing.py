@@ -1,0 +1,60 @@
+"""Where a person's runs and calls stand among everybody's. Under the dispatch role.
+
+The only door through which a web process learns anything of others, and all it learns are numbers
+about the person who asks: it names nobody. Only the API uses it (a contract in ``pyproject.toml``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tenancy.database.calls import FunctionCalls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenancy.database.engine import DatabaseSettings
+    from tenancy.principal import UserId
+
+MOST_OTHERS = 1000
+"""How many other people are looked at for a place: those who are served first."""
+
+_PLACES = (
+    "SELECT dispatch.run_places($1, $2, $3, $5) AS runs,"
+    " dispatch.call_places($1, $4, $5) AS calls, dispatch.seats_in_use() AS in_use"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Places in the queues, 1 for whoever is next, and how much of the models is in use."""
+
+    runs: tuple[int, ...]
+    """Of the person's first runs that could begin now."""
+    calls: Mapping[str, int]
+    """Of their calls that wait for a seat, by id."""
+    in_use: Mapping[str, int]
+    """Seats, by model, of anybody."""
+
+
+class StandingDatabase:
+    """Tells people their places."""
+
+    def __init__(self, settings: DatabaseSettings) -> None:
+        self._calls = FunctionCalls(settings)
+
+    async def places(self, user_id: UserId, model: str, runs: int, calls: int) -> Places:
+        """The places of a person's first ``runs`` runs and ``calls`` calls.
+
+        They hold if everybody's turn comes in order of their use of ``model``, then round by round.
+
+        Raises:
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        (row,) = await self._calls.fetch(_PLACES, user_id, model, runs, calls, MOST_OTHERS)
+        return Places(tuple(row["runs"]), row["calls"], row["in_use"])
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._calls.close()
