@@ -13,6 +13,21 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
+SANE_LIMITS = """
+      CHECK (NOT jsonb_path_exists(
+        limits, '$.* ? (@.type() != "number" && @.type() != "null")'
+      )),
+      CHECK ((limits ->> 'weight')::float8 BETWEEN 0.01 AND 1000),
+      CHECK ((limits ->> 'requests_per_minute')::float8 BETWEEN 1 AND 1000000),
+      CHECK (
+        least(
+          (limits ->> 'seats')::int, (limits ->> 'running')::int, (limits ->> 'queued')::bigint,
+          (limits ->> 'threads')::bigint, (limits ->> 'memory_bytes')::bigint,
+          (limits ->> 'tokens_per_day')::bigint, (limits ->> 'tokens_per_month')::bigint
+        ) >= 0
+      )"""
+"""What the functions can do with: one value that they cannot would keep everybody from a seat."""
+
 STATEMENTS = (
     # The pools, as the workers' settings declare them. A capacity that an operator sets stands
     # beside the declared one.
@@ -143,22 +158,22 @@ STATEMENTS = (
     """,
     # Limits are sparse: what is absent is the plan's, then the plan `default`'s, then a setting's.
     # A null is no limit.
-    """
+    f"""
     CREATE TABLE plans (
-      plan text PRIMARY KEY CHECK (plan ~ '^[a-z0-9][a-z0-9_-]{0,39}$'),
-      limits jsonb NOT NULL DEFAULT '{}',
+      plan text PRIMARY KEY CHECK (plan ~ '^[a-z0-9][a-z0-9_-]{{0,39}}$'),
+      limits jsonb NOT NULL DEFAULT '{{}}',
       CHECK (jsonb_typeof(limits) = 'object'),
-      CHECK ((limits ->> 'weight')::float8 > 0)
+      {SANE_LIMITS}
     )
     """,
-    """
+    f"""
     CREATE TABLE user_limits (
       user_id uuid PRIMARY KEY REFERENCES users,
       plan text REFERENCES plans,
-      limits jsonb NOT NULL DEFAULT '{}',
+      limits jsonb NOT NULL DEFAULT '{{}}',
       updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
       CHECK (jsonb_typeof(limits) = 'object'),
-      CHECK ((limits ->> 'weight')::float8 > 0)
+      {SANE_LIMITS}
     )
     """,
     "CREATE INDEX user_limits_by_plan ON user_limits (plan)",
