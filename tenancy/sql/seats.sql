@@ -107,7 +107,8 @@ CREATE OR REPLACE FUNCTION dispatch.weigh_user(
   p_user uuid, p_model text, p_weight float8, p_most_seats int, p_lifted boolean,
   p_charge bigint DEFAULT 0, p_cost float8 DEFAULT 0
 ) RETURNS void
-LANGUAGE sql AS $$
+LANGUAGE plpgsql AS $$
+BEGIN
   UPDATE public.model_users u
   SET eligible = now.can,
       vtime = CASE WHEN p_lifted AND now.can AND NOT u.eligible THEN greatest(
@@ -127,7 +128,7 @@ LANGUAGE sql AS $$
   ) now
   WHERE u.user_id = p_user AND u.model = p_model AND m.model = p_model
     AND (u.eligible <> now.can OR p_charge <> 0 OR p_cost > 0);
-$$;
+END $$;
 
 -- Gives the free seats of a model to those who are next, one after the other. Returns the calls
 -- that were given one, with what there is to know of them. The caller holds the model.
@@ -141,6 +142,7 @@ DECLARE
   next_call uuid;
   highest float8;
   expected float8;
+  charge bigint;
   passed_over uuid[] := '{}';
 BEGIN
   LOOP
@@ -153,35 +155,36 @@ BEGIN
     place := dispatch.free_seat(p_model);
     EXIT WHEN place.seat IS NULL;
     terms := dispatch.terms_of(next_user.user_id, p_model);
+    highest := dispatch.highest_cost(next_user.context, next_user.output);
+    expected := least(highest, greatest(
+      1, coalesce(next_user.estimate, next_user.usual, highest / 2)
+    ));
+    charge := dispatch.virtual(expected, terms.weight);
+    next_call := NULL;
     -- One whose run is just being deleted is not waited for.
-    SELECT c.call_id INTO next_call FROM public.model_calls c
-    WHERE c.user_id = next_user.user_id AND c.model = p_model AND c.seat IS NULL
-    ORDER BY c.priority DESC, c.asked_at, c.call_id LIMIT 1
-    FOR NO KEY UPDATE SKIP LOCKED;
-    IF FOUND AND (
-      SELECT count(*) FROM public.model_calls c
-      WHERE c.user_id = next_user.user_id AND c.model = p_model AND c.seat IS NOT NULL
-    ) < terms.most_seats THEN
-      highest := dispatch.highest_cost(next_user.context, next_user.output);
-      expected := least(highest, greatest(
-        1, coalesce(next_user.estimate, next_user.usual, highest / 2)
-      ));
-      UPDATE public.model_calls c
-      SET pool = place.pool, seat = place.seat, granted_at = clock_timestamp(),
-          estimate = expected, charged = dispatch.virtual(expected, terms.weight),
-          weight = terms.weight
-      WHERE c.user_id = next_user.user_id AND c.call_id = next_call;
+    UPDATE public.model_calls c
+    SET pool = place.pool, seat = place.seat, granted_at = clock_timestamp(),
+        estimate = expected, charged = charge, weight = terms.weight
+    WHERE c.user_id = next_user.user_id AND c.call_id = (
+      SELECT n.call_id FROM public.model_calls n
+      WHERE n.user_id = next_user.user_id AND n.model = p_model AND n.seat IS NULL
+      ORDER BY n.priority DESC, n.asked_at, n.call_id LIMIT 1
+      FOR NO KEY UPDATE SKIP LOCKED
+    ) AND (
+      SELECT count(*) FROM public.model_calls h
+      WHERE h.user_id = next_user.user_id AND h.model = p_model AND h.seat IS NOT NULL
+    ) < terms.most_seats
+    RETURNING c.call_id INTO next_call;
+    IF next_call IS NULL THEN
+      passed_over := passed_over || next_user.user_id;
+      charge := 0;
+    ELSE
+      granted := granted || next_call;
       UPDATE public.models m SET vnow = next_user.vtime
       WHERE m.model = p_model AND m.vnow < next_user.vtime;
-      UPDATE public.model_users u
-      SET vtime = u.vtime + dispatch.virtual(expected, terms.weight)
-      WHERE u.user_id = next_user.user_id AND u.model = p_model;
-      granted := granted || next_call;
-    ELSE
-      passed_over := passed_over || next_user.user_id;
     END IF;
     PERFORM dispatch.weigh_user(
-      next_user.user_id, p_model, terms.weight, terms.most_seats, false
+      next_user.user_id, p_model, terms.weight, terms.most_seats, false, charge
     );
   END LOOP;
   RETURN granted;
@@ -208,7 +211,14 @@ DECLARE
   was_empty boolean;
 BEGIN
   granted := '{}';
-  SELECT m.vnow INTO lane FROM public.models m
+  SELECT m.vnow,
+    EXISTS (
+      SELECT 1 FROM public.model_users u WHERE u.user_id = p_user AND u.model = p_model
+    ) AS is_known,
+    EXISTS (
+      SELECT 1 FROM public.users u WHERE u.user_id = p_user AND u.state = 'active'
+    ) AS is_active
+  INTO lane FROM public.models m
   WHERE m.model = p_model AND EXISTS (
     SELECT 1 FROM public.pools p WHERE p.model = m.model AND p.state <> 'removed'
   );
@@ -216,13 +226,12 @@ BEGIN
     outcome := 'no_model';
     RETURN NEXT;
     RETURN;
-  END IF;
-  -- Before any other lock: a foreign key looks at the user's row.
-  INSERT INTO public.model_users (user_id, model, vtime) VALUES (p_user, p_model, lane.vnow)
-  ON CONFLICT (user_id, model) DO NOTHING;
-  PERFORM 1 FROM public.users u WHERE u.user_id = p_user AND u.state = 'active';
-  IF NOT FOUND THEN
+  ELSIF NOT lane.is_active THEN
     RAISE EXCEPTION 'this user cannot be served' USING ERRCODE = 'ST003';
+  ELSIF NOT lane.is_known THEN
+    -- Before any other lock: a foreign key looks at the user's row.
+    INSERT INTO public.model_users (user_id, model, vtime) VALUES (p_user, p_model, lane.vnow)
+    ON CONFLICT (user_id, model) DO NOTHING;
   END IF;
   SELECT r.priority INTO run FROM public.runs r
   WHERE r.user_id = p_user AND r.run_id = p_run AND r.fence = p_fence AND r.state = 'running'
@@ -288,7 +297,10 @@ BEGIN
       WHEN count(p.pool) = 0 THEN 'no_model'
       WHEN count(*) FILTER (WHERE p.state = 'open') = 0 THEN 'out'
       ELSE 'waiting'
-    END, min(p.reason) INTO outcome, reason
+    END, CASE
+      -- Where one lacks the model and another cannot be reached, it may be there.
+      WHEN count(DISTINCT p.reason) = 1 THEN min(p.reason) ELSE 'unreachable'
+    END INTO outcome, reason
     FROM public.model_calls c
     LEFT JOIN public.pools p ON p.model = c.model AND p.state <> 'removed'
     WHERE c.user_id = p_user AND c.call_id = p_call AND c.seat IS NULL
@@ -312,6 +324,9 @@ DECLARE
   call record;
   cost float8 := greatest(0, p_prompt) + 2.0 * greatest(0, p_output);
   highest float8;
+  charge bigint;
+  has_hour boolean;
+  place record;
   terms record;
   held_seconds float8;
   waited float8;
@@ -319,13 +334,18 @@ BEGIN
   settled := false;
   granted := '{}';
   others := '{}';
-  PERFORM 1 FROM public.model_calls c WHERE c.user_id = p_user AND c.call_id = p_call;
+  SELECT EXISTS (
+    SELECT 1 FROM public.usage_hours h
+    WHERE h.user_id = p_user AND h.hour = this_hour AND h.model = p_model
+  ) INTO has_hour
+  FROM public.model_calls c WHERE c.user_id = p_user AND c.call_id = p_call;
   IF NOT FOUND THEN
     RETURN;
+  ELSIF NOT has_hour THEN
+    -- Before any other lock: a foreign key looks at the user's row.
+    INSERT INTO public.usage_hours (user_id, hour, model) VALUES (p_user, this_hour, p_model)
+    ON CONFLICT (user_id, hour, model) DO NOTHING;
   END IF;
-  -- Before any other lock: a foreign key looks at the user's row.
-  INSERT INTO public.usage_hours (user_id, hour, model) VALUES (p_user, this_hour, p_model)
-  ON CONFLICT (user_id, hour, model) DO NOTHING;
   SELECT dispatch.highest_cost(m.context, m.output) INTO highest
   FROM public.models m WHERE m.model = p_model FOR NO KEY UPDATE;
   -- A server that says more than it can have done keeps nobody from their turn.
@@ -337,14 +357,15 @@ BEGIN
   END IF;
   settled := true;
   terms := dispatch.terms_of(p_user, p_model);
-  IF call.seat IS NOT NULL THEN
+  IF call.seat IS NULL THEN
+    PERFORM dispatch.weigh_user(p_user, p_model, terms.weight, terms.most_seats, true);
+  ELSE
     held_seconds := greatest(0, extract(epoch FROM clock_timestamp() - call.granted_at));
     waited := greatest(0, extract(epoch FROM call.granted_at - call.asked_at));
-    UPDATE public.model_users u
-    SET vtime = u.vtime + dispatch.virtual(cost, call.weight) - call.charged,
-        estimate = CASE WHEN cost > 0 THEN coalesce(u.estimate * 0.7 + cost * 0.3, cost)
-                   ELSE u.estimate END
-    WHERE u.user_id = p_user AND u.model = p_model;
+    charge := dispatch.virtual(cost, call.weight) - call.charged;
+    PERFORM dispatch.weigh_user(
+      p_user, p_model, terms.weight, terms.most_seats, true, charge, cost
+    );
     UPDATE public.models m
     SET estimate = CASE WHEN cost > 0 THEN coalesce(m.estimate * 0.9 + cost * 0.1, cost)
                    ELSE m.estimate END,
@@ -358,11 +379,16 @@ BEGIN
         wait_seconds = h.wait_seconds + waited,
         longest_wait_seconds = greatest(h.longest_wait_seconds, waited)
     WHERE h.user_id = p_user AND h.hour = this_hour AND h.model = p_model;
-    PERFORM dispatch.note_outcome(call.pool, p_failure, cost > 0);
+    SELECT p.failures, v.capacity AS server_capacity INTO place
+    FROM public.pools p JOIN public.model_servers v USING (server) WHERE p.pool = call.pool;
+    IF p_failure IS NOT NULL OR place.failures > 0 THEN
+      PERFORM dispatch.note_outcome(call.pool, p_failure, cost > 0);
+    END IF;
+    IF place.server_capacity IS NOT NULL THEN
+      others := dispatch.neighbours(call.pool);
+    END IF;
   END IF;
-  PERFORM dispatch.weigh_user(p_user, p_model, terms.weight, terms.most_seats, true);
   granted := dispatch.grant_seats(p_model);
-  others := dispatch.neighbours(call.pool);
 END $$;
 
 -- Remembers how a pool fares: what fails is taken out until a probe finds it well.
