@@ -239,7 +239,7 @@ RULES: Mapping[str, TableRules] = {
                 "INSERT": ALL,
                 "UPDATE": (
                     *("server", "model", "declared_capacity", "set_capacity", "state", "reason"),
-                    *("failures", "failing_since", "probed_at"),
+                    *("failures", "failing_since", "probed_at", "resized_at"),
                 ),
             },
             EVERY_ROW,

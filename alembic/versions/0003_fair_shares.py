@@ -58,6 +58,7 @@ STATEMENTS = (
       set_capacity int CHECK (set_capacity >= 0),
       capacity int NOT NULL
         GENERATED ALWAYS AS (coalesce(set_capacity, declared_capacity)) STORED,
+      resized_at timestamptz NOT NULL DEFAULT clock_timestamp(),
       state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'failing', 'removed')),
       reason text,
       failures int NOT NULL DEFAULT 0,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from app.databases import dispatch_settings
+from app.sharing import default_limits
 from tenancy.database.roles import assert_role
 from tenancy.reconcile.passing import reconcile
 
@@ -24,7 +25,12 @@ async def reconcile_once(settings: Settings, *, dry_run: bool) -> Summary:
     """
     dispatch = dispatch_settings(settings)
     await assert_role(dispatch, reads_content=False)
-    return await reconcile(dispatch, dry_run=dry_run)
+    return await reconcile(
+        dispatch,
+        limits=default_limits(settings),
+        cooldown_seconds=settings.seat_cooldown_seconds,
+        dry_run=dry_run,
+    )
 
 
 def findings_table(summary: Summary) -> Table:
@@ -55,6 +61,7 @@ def outcome_line(summary: Summary) -> str:
 
 
 def _why(finding: Finding) -> str:
-    if finding.error is None:
-        return finding.verdict.why
-    return f"{finding.verdict.why} ({finding.error})"
+    said = finding.verdict.why
+    if finding.disagreement is not None:
+        said = f"{finding.disagreement.replace('_', ' ')}: {said}"
+    return said if finding.error is None else f"{said} ({finding.error})"

@@ -93,7 +93,7 @@ async def run_worker(
         )
         await _run(stack, keeper)
         stack.push_async_callback(_retire, base, worker_id)
-        await _take_back(base, dispatch_settings(settings))
+        await _take_back(settings, base, dispatch_settings(settings))
         base.keeper.tell(await base.pools.declare(declared_pools(settings)))
         claimer = await _start_duties(stack, base, settings, worker_id)
         log.info("worker ready", worker_id=str(worker_id))
@@ -187,9 +187,13 @@ async def _run(stack: AsyncExitStack, service: Service) -> None:
     await service.start()
 
 
-async def _take_back(base: _Base, dispatch: DatabaseSettings) -> None:
+async def _take_back(settings: Settings, base: _Base, dispatch: DatabaseSettings) -> None:
     """Put back what dead processes left, and nothing that is not proven to be dead."""
-    summary = await reconcile(dispatch)
+    summary = await reconcile(
+        dispatch,
+        limits=default_limits(settings),
+        cooldown_seconds=settings.seat_cooldown_seconds,
+    )
     log_summary(summary)
     if summary.changed:
         base.announcer.run_queued()

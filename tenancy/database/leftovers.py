@@ -7,13 +7,14 @@ uses it (a contract in ``pyproject.toml`` says so).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenancy.database.calls import FunctionCalls
 from tenancy.principal import ClaimedRun, UserId
 from tenancy.reconcile.facts import Lease, Outcome, ProcessName
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from uuid import UUID
 
     from tenancy.database.engine import DatabaseSettings
@@ -25,6 +26,8 @@ _LOST_RUNS = (
 )
 _TAKE_BACK = "SELECT dispatch.take_back_run($1, $2, $3)"
 _REMOVE = "SELECT dispatch.remove_worker($1)"
+_CHECK = "SELECT kind, subject FROM dispatch.check_agreement($1, $2) ORDER BY kind, subject"
+_PUT_IN_ORDER = "SELECT dispatch.put_in_order($1, $2)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,16 @@ class LostRun:
     run: ClaimedRun
     process: ProcessName
     lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Something on which seats, leases and queue do not agree."""
+
+    what: str
+    """As ``tenancy/sql/agreement.sql`` says."""
+    subject: UUID
+    """The call, or the person whose queue it is."""
 
 
 class LeftoverDatabase:
@@ -74,6 +87,17 @@ class LeftoverDatabase:
         """Remove a worker's row whose lease is over and that holds no run."""
         (row,) = await self._calls.fetch(_REMOVE, worker_id)
         return Outcome(row[0])
+
+    async def disagreements(
+        self, cooldown_seconds: float, limits: Mapping[str, Any]
+    ) -> list[Disagreement]:
+        """On what seats, leases and queue do not agree; ``limits`` are the service's own."""
+        rows = await self._calls.fetch(_CHECK, cooldown_seconds, dict(limits))
+        return [Disagreement(*row) for row in rows]
+
+    async def put_in_order(self, cooldown_seconds: float, limits: Mapping[str, Any]) -> None:
+        """Have them agree again, as far as that takes nothing from anybody who may be alive."""
+        await self._calls.fetch(_PUT_IN_ORDER, cooldown_seconds, dict(limits))
 
     async def close(self) -> None:
         """Close every connection."""

@@ -1,7 +1,7 @@
 """What is known about one thing that an earlier process may have left, and the words for it.
 
-Another kind of thing (a seat, a child process) is one more :class:`Kind`, its rules in
-``rules.py`` and whoever collects it; a kind that has no lease, or no process, says so.
+Another kind of thing (a child process) is one more :class:`Kind`, its rules in ``rules.py`` and
+whoever collects it; a kind that has no lease, or no process, says so.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ class Kind(StrEnum):
     """A worker's row: its lease."""
     RUN = "run"
     """A run that is ``running`` and whose worker's lease does not say that it lives."""
+    CALL = "call"
+    """A model call that has a seat which it should not have, or waits where it need not."""
+    QUEUE = "queue"
+    """A person's queue of runs that no claim would look at, though there is something in it."""
 
 
 class Lease(StrEnum):

@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import socket
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tenancy.database.engine import DatabaseUnavailable
 from tenancy.database.leftovers import LeftoverDatabase
-from tenancy.reconcile.facts import Facts, Kind, Lease, Outcome
+from tenancy.reconcile.facts import Facts, Kind, Lease, Outcome, Process
 from tenancy.reconcile.processes import look_for
 from tenancy.reconcile.rules import classify
 from tenancy.reconcile.summary import Finding, Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from uuid import UUID
 
     from tenancy.database.engine import DatabaseSettings
+    from tenancy.database.leftovers import Disagreement
     from tenancy.reconcile.facts import ProcessName
 
+_NO_LIMITS: Mapping[str, object] = MappingProxyType({})
 
-async def reconcile(dispatch: DatabaseSettings, *, dry_run: bool = False) -> Summary:
+
+async def reconcile(
+    dispatch: DatabaseSettings,
+    *,
+    limits: Mapping[str, object] = _NO_LIMITS,
+    cooldown_seconds: float = 10.0,
+    dry_run: bool = False,
+) -> Summary:
     """Put back what dead workers had and clear them away; keep what may be alive.
 
-    Any number may do so at once, beside workers and reapers. Runs that were put back wait for a
-    claim: whoever called may want to say so.
+    Then seats, leases and queue are made to agree, where they do not. Any number may do so at
+    once, beside workers and reapers. Runs that were put back wait for a claim: whoever called may
+    want to say so.
 
     Args:
         dispatch: how to reach the database under the dispatch role.
+        limits: the service's own, for whom no others were set.
+        cooldown_seconds: how long a dead run's seat counts as held.
         dry_run: change nothing, say what would be done.
 
     Raises:
@@ -36,9 +49,52 @@ async def reconcile(dispatch: DatabaseSettings, *, dry_run: bool = False) -> Sum
     """
     database = LeftoverDatabase(dispatch)
     try:
-        return Summary(tuple(await _Pass(database, dry_run=dry_run).findings()), dry_run)
+        leftovers = await _Pass(database, dry_run=dry_run).findings()
+        disagreements = await _agree(database, cooldown_seconds, limits, dry_run=dry_run)
+        return Summary((*leftovers, *disagreements), dry_run)
     finally:
         await database.close()
+
+
+async def _agree(
+    database: LeftoverDatabase,
+    cooldown_seconds: float,
+    limits: Mapping[str, object],
+    *,
+    dry_run: bool,
+) -> list[Finding]:
+    """Make seats, leases and queue agree; what still does not after that is left as it is."""
+    found = await database.disagreements(cooldown_seconds, limits)
+    remaining: list[Disagreement] = []
+    failure: str | None = None
+    if found and not dry_run:
+        try:
+            await database.put_in_order(cooldown_seconds, limits)
+            remaining = await database.disagreements(cooldown_seconds, limits)
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - told by its class, since its words may quote
+            failure = type(error).__name__
+    return [_disagreement(each, remaining, failure) for each in found]
+
+
+def _disagreement(
+    each: Disagreement, remaining: Sequence[Disagreement], failure: str | None
+) -> Finding:
+    if failure is not None:
+        outcome = Outcome.FAILED
+    else:
+        outcome = Outcome.HELD if each in remaining else Outcome.DONE
+    kind = Kind.QUEUE if each.what.startswith(Kind.QUEUE) else Kind.CALL
+    verdict = classify(Facts(kind, Lease.MISSING, Process.UNNAMED, outcome))
+    return Finding(
+        kind,
+        each.subject,
+        pid_present=False,
+        verdict=verdict,
+        error=failure,
+        disagreement=each.what,
+    )
 
 
 class _Pass:

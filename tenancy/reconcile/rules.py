@@ -75,6 +75,7 @@ SEEN: Mapping[Process, tuple[Found | None, Liveness]] = {
 
 _WORKER = frozenset({Kind.WORKER})
 _RUN = frozenset({Kind.RUN})
+_SCHEDULED = frozenset({Kind.CALL, Kind.QUEUE})
 _ANY = frozenset(Kind)
 _LIVE = frozenset({Lease.LIVE})
 _LAPSED = frozenset({Lease.OVER, Lease.MISSING})
@@ -112,6 +113,20 @@ RULES: tuple[Rule, ...] = (
         Disposition.REPAIRED,
         "its worker's lease is over: back in the queue under a higher fence",
         liveness=Liveness.DEAD,
+    ),
+    Rule(
+        _SCHEDULED,
+        _LAPSED,
+        frozenset({Outcome.DONE}),
+        Disposition.REPAIRED,
+        "seats, leases and queue agree on it again",
+    ),
+    Rule(
+        _SCHEDULED,
+        _LAPSED,
+        frozenset({Outcome.HELD}),
+        Disposition.PRESERVED,
+        "its seat cools down first, or somebody has it locked",
     ),
     Rule(
         _ANY,

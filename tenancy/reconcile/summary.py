@@ -30,6 +30,8 @@ class Finding:
     verdict: Verdict
     error: str | None = None
     """The class of an unexpected failure, never its words."""
+    disagreement: str | None = None
+    """Of a call or a queue: what does not agree, in the words of ``check_agreement``."""
 
 
 class Preservation(NamedTuple):
@@ -88,6 +90,8 @@ def log_summary(summary: Summary) -> None:
             "reconciled",
             runs_repaired=summary.count(Kind.RUN, Disposition.REPAIRED),
             workers_stopped=summary.count(Kind.WORKER, Disposition.STOPPED),
+            calls_repaired=summary.count(Kind.CALL, Disposition.REPAIRED),
+            queues_repaired=summary.count(Kind.QUEUE, Disposition.REPAIRED),
         )
     if preserved := summary.preserved:
         log.warning(

@@ -36,7 +36,7 @@ BEGIN
   SELECT d.pool, d.server, d.model, d.capacity FROM dispatch.read_pools(p_pools) d
   ON CONFLICT (pool) DO UPDATE
     SET server = EXCLUDED.server, model = EXCLUDED.model,
-        declared_capacity = EXCLUDED.declared_capacity,
+        declared_capacity = EXCLUDED.declared_capacity, resized_at = clock_timestamp(),
         state = CASE WHEN p.state = 'removed' THEN 'open' ELSE p.state END
     WHERE p.state = 'removed' OR (p.server, p.model, p.declared_capacity)
       <> (EXCLUDED.server, EXCLUDED.model, EXCLUDED.declared_capacity);
@@ -80,7 +80,7 @@ CREATE OR REPLACE FUNCTION dispatch.set_capacity(
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM public.models m ORDER BY m.model FOR NO KEY UPDATE;
-  UPDATE public.pools p SET set_capacity = p_capacity
+  UPDATE public.pools p SET set_capacity = p_capacity, resized_at = clock_timestamp()
   WHERE p.pool = p_pool AND p.state <> 'removed';
   known := FOUND;
   granted := dispatch.serve_anew();
