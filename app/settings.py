@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 PREFIX = "STOA_"
 TOML_FILE = Path("stoa.toml")
 _NOT_SETTINGS = ("STOA_TEST_", "STOA_BENCH_")
+POOL_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 # The drivers get it as it is: no `+driver` in it, and no `key=value` pairs.
 _DSN = re.compile(r"postgres(ql)?://(.*@)?(\[[^]]*\]|[^:/?@]*)(:\d+)?([/?].*)?", re.DOTALL)
 
@@ -75,7 +76,7 @@ class PoolSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$")
+    name: str = Field(pattern=POOL_NAME)
     url: HttpUrl
     model: str | None = Field(None, min_length=1, max_length=200)
     capacity: int = Field(1, ge=1, le=10_000)

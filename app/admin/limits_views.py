@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from app.admin.moment import Moment
 from tenancy.scheduler.limits import RULES, Limits
 
+PLAN_NAME = r"^[a-z0-9][a-z0-9_-]{0,39}$"
 LimitValues = dict[str, int | float | None]
 
 

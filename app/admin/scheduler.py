@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.admin.limits_views import (
+    PLAN_NAME,
     PlansView,
     PlanView,
     UserLimits,
@@ -16,8 +18,9 @@ from app.admin.limits_views import (
 )
 from app.admin.queue_views import PoolView, QueueView
 from app.databases import dispatch_settings
+from app.settings import POOL_NAME
 from app.sharing import default_limits, full_name
-from tenancy.errors import PlanNotFound, PoolNotFound
+from tenancy.errors import InvalidInput, PlanNotFound, PoolNotFound
 from tenancy.scheduler.limits import check_limits
 from tenancy.scheduler.oversight import OversightDatabase
 
@@ -66,6 +69,8 @@ class SchedulerAdmin:
         Raises:
             PoolNotFound: there is no such pool.
         """
+        if not re.fullmatch(POOL_NAME, pool):
+            raise PoolNotFound
         await self._database.set_capacity(pool, capacity)
         for found in await self.pools():
             if found.pool == pool:
@@ -109,9 +114,11 @@ class SchedulerAdmin:
         """Make a plan, or change it for everybody who has it; in force at once.
 
         Raises:
-            InvalidInput: there is no such limit, or it cannot have that value.
+            InvalidInput: there can be no such plan or limit, or it cannot have that value.
             PlanNotFound: it was deleted at this very moment.
         """
+        if not re.fullmatch(PLAN_NAME, plan):
+            raise InvalidInput(f"The name of a plan is like {PLAN_NAME}.")
         await self._database.set_plan(plan, check_limits(limits))
         for found in await self._plans():
             if found.plan == plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.admin.moment import Moment
 from app.databases import maintenance_settings
 from tenancy.scheduler.oversight import UsageOversight
+from tenancy.scheduler.usage import BucketSize
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -48,14 +49,14 @@ class UsageOfUser(Usage):
     user_id: UUID
 
 
-class UsageView(BaseModel):
+class UsageOfAll(BaseModel):
     """Usage by time, in total, and by person."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     begin: Moment = Field(alias="from")
     end: Moment = Field(alias="to")
-    bucket: Literal["hour", "day"]
+    bucket: BucketSize
     buckets: list[UsageBucket]
     total: Usage
     users: list[UsageOfUser] = Field(description="Most tokens first.")
@@ -83,17 +84,17 @@ class UsageAdmin:
         self,
         begin: datetime | None,
         end: datetime | None,
-        bucket: Literal["hour", "day"],
+        bucket: BucketSize,
         user_id: UUID | None,
         limit: int,
-    ) -> UsageView:
+    ) -> UsageOfAll:
         """What was used, widened to whole buckets; by default the last 24 hours.
 
         Raises:
-            InvalidInput: it would end before it begins, or have too many buckets.
+            InvalidInput: there is no such range, or it has too many buckets.
         """
         found = await self._database.overview(begin, end, bucket, user_id, limit)
-        return UsageView.model_validate(found)
+        return UsageOfAll.model_validate(found)
 
     async def close(self) -> None:
         """Close every connection."""

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path
 from pydantic import Field
 from starlette.responses import Response
 
-from app.admin.limits_views import PlansView, PlanView, UserLimits
+from app.admin.limits_views import PLAN_NAME, PlansView, PlanView, UserLimits
 from app.api.answers import json_answer
 from app.api.dependencies import FOR_OPERATORS, IN_TURN, ServicesDep
 from app.api.json_body import json_body
@@ -18,7 +18,7 @@ from app.api.schemas import StrictModel
 
 router = APIRouter(prefix="/admin", tags=["operators"], dependencies=[FOR_OPERATORS, IN_TURN])
 
-PlanName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
+PlanName = Annotated[str, Path(pattern=PLAN_NAME)]
 Values = Annotated[
     dict[str, Any],
     Field(

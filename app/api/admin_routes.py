@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from app.admin.queue_views import PoolView, QueueView
-from app.admin.usage import UsageView
+from app.admin.usage import UsageOfAll
 from app.api.answers import json_answer
 from app.api.dependencies import FOR_OPERATORS, IN_TURN, ServicesDep
 from app.api.json_body import json_body
+from app.api.limit_schemas import UsageQuery
 from app.api.openapi import body_of, problems
 from app.api.schemas import QueryModel, StrictModel
 
 router = APIRouter(prefix="/admin", tags=["operators"], dependencies=[FOR_OPERATORS, IN_TURN])
 
 MOST_CAPACITY = 10_000
-_FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
-
-
-def _near(value: datetime) -> datetime:
-    if not _FIRST <= value <= _LAST:
-        raise ValueError("Nothing was used then.")
-    return value
-
-
-Time = Annotated[AwareDatetime, AfterValidator(_near)]
 
 
 class QueueQuery(QueryModel):
@@ -39,12 +29,9 @@ class QueueQuery(QueryModel):
     limit: int = Field(100, ge=1, le=1000, description="Of people, and of things that wait.")
 
 
-class UsageQuery(QueryModel):
+class UsageOfAllQuery(UsageQuery):
     """Which usage: of everybody or one person, by the hour or the day (UTC)."""
 
-    begin: Time | None = Field(None, alias="from", description="Default: 24 hours before `to`.")
-    end: Time | None = Field(None, alias="to", description="Default: now.")
-    bucket: Literal["hour", "day"] = "hour"
     user_id: UUID | None = None
     limit: int = Field(100, ge=1, le=1000, description="Of people.")
 
@@ -99,8 +86,8 @@ async def change_pool(
     return json_answer(changed.model_dump(mode="json"))
 
 
-@router.get("/usage", operation_id="admin_usage", response_model=UsageView, responses=problems())
-async def read_usage(services: ServicesDep, query: Annotated[UsageQuery, Query()]) -> Response:
+@router.get("/usage", operation_id="admin_usage", response_model=UsageOfAll, responses=problems())
+async def read_usage(services: ServicesDep, query: Annotated[UsageOfAllQuery, Query()]) -> Response:
     """Say what was used: over time, in total, and by whom, most tokens first.
 
     The stretch is widened to whole hours, or days; it has at most 1000 of them.

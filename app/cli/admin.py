@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
 
+from app.cli import admin_limits, admin_plans, admin_queue
+from app.cli.console import console
 from app.cli.failures import FAILED
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 SOMETHING_TO_DO = 3
-_WIDTH = 160
-"""Columns of a table that goes into a file or a pipe, where there is no terminal to ask."""
 
 application = typer.Typer(
-    help="Look after a deployment: put back what dead processes left, see what became of a run."
-    " Shows ids, states, counts and times, never what anybody wrote.",
+    help="Look after a deployment: who waits and why, what people may use and have used, what"
+    " became of a run, what dead processes left. Shows ids, states, counts and times, never what"
+    " anybody wrote.",
     no_args_is_help=True,
 )
+application.command()(admin_queue.queue)
+application.command()(admin_queue.pools)
+application.command()(admin_queue.usage)
+application.add_typer(admin_limits.application, name="limits")
+application.add_typer(admin_plans.application, name="plans")
 
 
 @application.command()
@@ -45,10 +48,10 @@ def reconcile(
     from app.settings import load_settings
 
     summary = asyncio.run(reconcile_once(load_settings(), dry_run=dry_run))
-    console = _console()
+    screen = console()
     if summary.findings:
-        console.print(findings_table(summary))
-    console.print(outcome_line(summary))
+        screen.print(findings_table(summary))
+    screen.print(outcome_line(summary))
     if summary.failures:
         raise typer.Exit(FAILED)
     if dry_run and summary.changed:
@@ -79,14 +82,4 @@ def run(
     if json:
         typer.echo(timeline.model_dump_json(indent=2))
     else:
-        _console().print(timeline_report(timeline))
-
-
-def _console() -> Console:
-    """Standard output: as wide as the terminal, or wide enough for a line to stay one."""
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = _WIDTH
-    return console
+        console().print(timeline_report(timeline))

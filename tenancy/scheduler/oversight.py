@@ -7,12 +7,13 @@ in ``pyproject.toml`` says so).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tenancy.database.calls import FunctionCalls
 from tenancy.database.roles import WrongRole, assert_role
 from tenancy.database.signals import MOST_KEYS, RUN_QUEUED, SEAT_GRANTED
 from tenancy.errors import InvalidInput, PlanInUse, PlanNotFound, PoolNotFound, UserNotFound
+from tenancy.scheduler.usage import MOST_BUCKETS, check_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from tenancy.database.engine import DatabaseSettings
     from tenancy.scheduler.limits import Limits
+    from tenancy.scheduler.usage import BucketSize
 
 _QUEUE = "SELECT dispatch.queue_overview($1, $2, $3)"
 _POOLS = "SELECT * FROM dispatch.pool_facts()"
@@ -35,9 +37,6 @@ _NOTIFY = "SELECT pg_notify($1, $2)"
 _MAY_DISPATCH = "SELECT has_schema_privilege('dispatch', 'USAGE')"
 _USAGE = "SELECT tenant.usage_overview($1, $2, $3, $4, $5, $6)"
 _MAY_COUNT = "SELECT has_column_privilege('idempotency_keys', 'created_at', 'SELECT')"
-
-MOST_BUCKETS = 1000
-"""Of usage in one answer."""
 
 
 class OversightDatabase:
@@ -192,7 +191,7 @@ class UsageOversight:
         self,
         begin: datetime | None,
         end: datetime | None,
-        bucket: Literal["hour", "day"],
+        bucket: BucketSize,
         user_id: UUID | None,
         limit: int,
     ) -> dict[str, Any]:
@@ -202,13 +201,14 @@ class UsageOversight:
         hours.
 
         Raises:
-            InvalidInput: it would end before it begins, or have too many buckets.
+            InvalidInput: there is no such range, or it has too many buckets.
         """
+        check_times(begin, end)
         (row,) = await self._calls.fetch(_USAGE, begin, end, bucket, user_id, limit, MOST_BUCKETS)
-        overview: dict[str, Any] = row[0]
-        if "buckets" not in overview:
+        overview: dict[str, Any] | None = row[0]
+        if overview is None:
             raise InvalidInput(
-                f"`from` must be before `to`, and at most {MOST_BUCKETS} of `bucket` before it."
+                f"`from` is before `to`, and at most {MOST_BUCKETS} buckets lie between them."
             )
         return overview
 

@@ -233,49 +233,42 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
   FROM dispatch.lines() l
 $$;
 
--- What everybody, or one person, used in a stretch of time, for the maintenance role: by the hour or
--- the day (UTC), in total, and the people who used most. The stretch is widened to whole buckets;
--- without an end it ends now, without a beginning it is 24 hours. With more buckets than `p_most`,
--- only the stretch is answered.
+-- What everybody, or one person, used in a range, for the maintenance role: by the hour or the day
+-- (UTC), in total, and the people who used most. NULL when there would be no bucket, or more than
+-- `p_most`.
 CREATE OR REPLACE FUNCTION tenant.usage_overview(
   p_from timestamptz, p_to timestamptz, p_bucket text, p_user uuid, p_limit int, p_most int
 ) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET timezone = 'UTC' AS $$
 DECLARE
-  step interval := '1 hour';
-  ends timestamptz := coalesce(p_to, clock_timestamp());
-  begins timestamptz;
-  overview jsonb;
+  span record;
 BEGIN
-  IF p_bucket = 'day' THEN
-    step := '1 day';
-  END IF;
-  ends := date_trunc(p_bucket, ends - interval '1 microsecond') + step;
-  begins := date_trunc(p_bucket, coalesce(p_from, ends - interval '24 hours'));
-  overview := jsonb_build_object('from', begins, 'to', ends, 'bucket', p_bucket);
-  IF begins >= ends OR begins + p_most * step < ends THEN
-    RETURN overview;
+  span := tenant.usage_range(p_from, p_to, p_bucket);
+  IF span.buckets NOT BETWEEN 1 AND p_most THEN
+    RETURN NULL;
   END IF;
   RETURN (
     WITH sums AS MATERIALIZED (
-      SELECT h.user_id, date_trunc(p_bucket, h.hour) AS start,
-        GROUPING(date_trunc(p_bucket, h.hour)) = 0 AS by_time, GROUPING(h.user_id) = 0 AS by_user,
+      SELECT h.user_id, date_trunc(p_bucket, h.hour, 'UTC') AS start,
+        GROUPING(date_trunc(p_bucket, h.hour, 'UTC')) = 0 AS by_time,
+        GROUPING(h.user_id) = 0 AS by_user,
         sum(h.prompt_tokens + h.output_tokens) AS tokens,
         tenant.usage_json(
           sum(h.prompt_tokens), sum(h.output_tokens), sum(h.calls), sum(h.runs),
           sum(h.tool_calls), sum(h.seat_seconds), sum(h.wait_seconds), max(h.longest_wait_seconds)
         ) AS used
       FROM public.usage_hours h
-      WHERE h.hour >= begins AND h.hour < ends AND (p_user IS NULL OR h.user_id = p_user)
-      GROUP BY GROUPING SETS ((date_trunc(p_bucket, h.hour)), (h.user_id), ())
+      WHERE h.hour >= span.first AND h.hour < span.last AND (p_user IS NULL OR h.user_id = p_user)
+      GROUP BY GROUPING SETS ((date_trunc(p_bucket, h.hour, 'UTC')), (h.user_id), ())
     )
-    SELECT overview || jsonb_build_object(
+    SELECT jsonb_build_object(
+      'from', span.first, 'to', span.last, 'bucket', p_bucket,
       'buckets', (
         SELECT jsonb_agg(
           jsonb_build_object('start', bucket.start) || coalesce(s.used, tenant.usage_json())
           ORDER BY bucket.start
         )
-        FROM generate_series(begins, ends - step, step) AS bucket (start)
+        FROM tenant.usage_buckets(span.first, span.last, p_bucket) AS bucket (start)
         LEFT JOIN sums s ON s.by_time AND s.start = bucket.start
       ),
       'total', (SELECT s.used FROM sums s WHERE NOT s.by_time AND NOT s.by_user),
