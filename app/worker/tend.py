@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -12,6 +13,8 @@ from app.models.health import probe
 from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from app.models.seats import SeatKeeper
     from tenancy.scheduler.pools import FailingPool, PoolDatabase
     from tenancy.scheduler.seats import SeatDatabase
@@ -24,7 +27,10 @@ PROBE_SECONDS = 2.0
 
 
 class SeatTender:
-    """Tends the seats and probes failing pools, until stopped. Any number of workers may do it."""
+    """Tends the seats and probes failing pools, until stopped. Any number of workers may do it.
+
+    A server that lets itself be waited for holds up other probes, and no seat.
+    """
 
     def __init__(
         self,
@@ -32,36 +38,54 @@ class SeatTender:
         pools: PoolDatabase,
         keeper: SeatKeeper,
         cooldown_seconds: float,
+        probe_seconds: float = PROBE_SECONDS,
     ) -> None:
         self._seats = seats
         self._pools = pools
         self._keeper = keeper
         self._cooldown_seconds = cooldown_seconds
-        self._task: asyncio.Task[None] | None = None
+        self._probe_seconds = probe_seconds
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Begin to tend."""
-        self._task = asyncio.create_task(self._tend_for_ever(), name="seat tender")
+        every = min(TEND_SECONDS, self._probe_seconds)
+        self._tasks = [
+            asyncio.create_task(_for_ever(self._tend, TEND_SECONDS), name="seat tender"),
+            asyncio.create_task(_for_ever(self._probe_failing, every), name="pool prober"),
+        ]
 
     async def stop(self) -> None:
         """Tend no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _tend_for_ever(self) -> None:
-        while True:
-            try:
-                self._keeper.tell(await self._seats.tend(self._cooldown_seconds))
-                failing = await self._pools.to_probe(PROBE_SECONDS)
-                await asyncio.gather(*(self._probe(pool) for pool in failing))
-            except StoaError as error:
-                log.warning("tending seats failed", **facts_of(error))
-            except Exception:
-                log.exception("tending seats broke")
-            await asyncio.sleep(TEND_SECONDS)
+    async def _tend(self) -> None:
+        self._keeper.tell(await self._seats.tend(self._cooldown_seconds))
+
+    async def _probe_failing(self) -> None:
+        failing = await self._pools.to_probe(self._probe_seconds)
+        async with asyncio.TaskGroup() as probes:
+            for pool in failing:
+                probes.create_task(_reported(partial(self._probe, pool)))
 
     async def _probe(self, pool: FailingPool) -> None:
         if (await probe(pool.url, pool.model)).ready:
             self._keeper.tell(await self._pools.reopen(pool.pool))
             log.info("pool is back", pool=pool.pool)
+
+
+async def _for_ever(duty: Callable[[], Awaitable[None]], seconds: float) -> None:
+    while True:
+        await _reported(duty)
+        await asyncio.sleep(seconds)
+
+
+async def _reported(duty: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await duty()
+    except StoaError as error:
+        log.warning("tending seats failed", **facts_of(error))
+    except Exception:
+        log.exception("tending seats broke")

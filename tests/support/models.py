@@ -31,6 +31,7 @@ class FreeSeats:
     busy: int = 0
     """How many are taken and not given back."""
     settled: list[tuple[Usage, PoolFailure | None]] = field(default_factory=list)
+    _given_back: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def take(self, run: ClaimedRun, model: str) -> HeldSeat:
         self.taken += 1
@@ -42,10 +43,18 @@ class FreeSeats:
         self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None
     ) -> asyncio.Future[None]:
         self.busy -= 1
+        self._given_back.set()
         self.settled.append((usage, failure))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done
+
+    async def all_back(self) -> list[Usage]:
+        """Wait until no seat is taken; what each call used."""
+        while self.busy:
+            self._given_back.clear()
+            await self._given_back.wait()
+        return [usage for usage, _ in self.settled]
 
 
 @asynccontextmanager

@@ -153,6 +153,7 @@ class ModelApplication:
                 Route("/api/chat", self._chat, methods=["POST"]),
                 Route("/api/generate", self._generate, methods=["POST"]),
                 Route("/api/embed", self._embed, methods=["POST"]),
+                Route("/api/embeddings", self._embeddings, methods=["POST"]),
                 *control.routes(self),
             ]
         )
@@ -181,6 +182,13 @@ class ModelApplication:
         return JSONResponse(
             {"model": body.get("model"), "embeddings": vectors, "prompt_eval_count": count}
         )
+
+    async def _embeddings(self, request: Request) -> Response:
+        """The older route: one text, and no counts."""
+        recorded = await self._record(request)
+        if refusal := self.plan.refusal(recorded.body):
+            return JSONResponse({"error": refusal[1]}, refusal[0])
+        return JSONResponse({"embedding": _embedding(str(recorded.body.get("prompt", "")))})
 
     async def _record(self, request: Request) -> RecordedRequest:
         body = await request.json()

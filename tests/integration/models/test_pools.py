@@ -1,0 +1,353 @@
+"""Calls on real seats: a server that fails is left out until it is well, and calls go elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import asyncpg
+import ollama
+import pytest
+
+from app.models.access import ModelAccess
+from app.models.clients import patch_clients
+from app.models.errors import ModelError
+from app.models.scope import RunScope
+from app.models.seats import SeatKeeper
+from app.worker.tend import SeatTender
+from tenancy.database.crossing import DispatchDatabase
+from tenancy.database.tenant import TenantDatabase
+from tenancy.principal import Principal
+from tenancy.scheduler.pools import PoolDatabase, PoolDeclaration
+from tenancy.scheduler.seats import SeatDatabase
+from tests.support.model_server import Script, ScriptedModelServer
+from tests.support.models import QUICK
+from tests.support.tenancy import (
+    MODEL,
+    TestDatabase,
+    claim_runs,
+    make_thread,
+    make_worker,
+    queue_run,
+)
+
+SAID = "You said: hi"
+WAIT_SECONDS = 0.3
+PROBE_SECONDS = 0.05
+COOLDOWN_SECONDS = 10.0
+PATIENCE = 20.0
+
+
+@dataclass
+class Scheduler:
+    """A worker's way to real seats."""
+
+    tenants: TenantDatabase
+    dispatch: DispatchDatabase
+    seats: SeatDatabase
+    pools: PoolDatabase
+    superuser: asyncpg.Connection
+    worker: UUID
+    keeper: SeatKeeper
+    access: ModelAccess
+
+    async def declare(self, *servers: tuple[str, str], capacity: int = 2) -> None:
+        """Have pools with these names at these addresses."""
+        declared = [
+            PoolDeclaration(name, url, url, None, MODEL, capacity, 1000, 500)
+            for name, url in servers
+        ]
+        self.keeper.tell(await self.pools.declare(declared))
+
+    @asynccontextmanager
+    async def run_of(self, person: Principal) -> AsyncIterator[RunScope]:
+        """Within, calls are those of a run of a person's."""
+        await queue_run(self.tenants, person, await make_thread(self.tenants, person))
+        (run,) = await claim_runs(self.dispatch, self.worker, 1)
+        scope = RunScope(run, self.access)
+        try:
+            with scope.entered():
+                yield scope
+        finally:
+            scope.close()
+            await scope.ended(5)
+
+    @asynccontextmanager
+    async def tended(self) -> AsyncIterator[None]:
+        """Within, failing pools are probed."""
+        tender = SeatTender(self.seats, self.pools, self.keeper, COOLDOWN_SECONDS, PROBE_SECONDS)
+        await tender.start()
+        try:
+            yield
+        finally:
+            await tender.stop()
+
+    async def states(self) -> dict[str, tuple[str, str | None]]:
+        """How each pool stands, and why."""
+        rows = await self.superuser.fetch("SELECT pool, state, reason FROM pools")
+        return {row["pool"]: (row["state"], row["reason"]) for row in rows}
+
+    async def calls(self) -> int:
+        """Calls that wait or have a seat."""
+        return int(await self.superuser.fetchval("SELECT count(*) FROM model_calls"))
+
+    @staticmethod
+    async def until(look: Callable[[], Awaitable[object]], expected: object) -> None:
+        """Look until it is so."""
+        async with asyncio.timeout(PATIENCE):
+            while await look() != expected:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def scheduler(
+    database: TestDatabase,
+    tenants: TenantDatabase,
+    dispatch: DispatchDatabase,
+    superuser: asyncpg.Connection,
+) -> AsyncIterator[Scheduler]:
+    patch_clients()
+    seats = SeatDatabase(database.settings("dispatch"))
+    pools = PoolDatabase(database.settings("dispatch"))
+    worker = await make_worker(dispatch)
+    keeper = SeatKeeper(worker, seats, {}, lambda call: None, WAIT_SECONDS)
+    access = ModelAccess(keeper, replace(QUICK, first_byte_seconds=5.0))
+    try:
+        yield Scheduler(tenants, dispatch, seats, pools, superuser, worker, keeper, access)
+    finally:
+        await access.aclose()
+        await keeper.stop()
+        await seats.close()
+        await pools.close()
+
+
+@pytest.fixture
+async def other() -> AsyncIterator[ScriptedModelServer]:
+    async with ScriptedModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where no server is."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+async def ask(model: str = "smollm2") -> str:
+    return (await ollama.AsyncClient().generate(model, "hi")).response or ""
+
+
+async def code_of_failure() -> str:
+    with pytest.raises(ModelError) as caught:
+        await ask()
+    return caught.value.code
+
+
+class TestAPoolThatCannotBeReached:
+    async def test_is_out_at_once_and_its_call_goes_to_another(
+        self, scheduler: Scheduler, server: ScriptedModelServer, nobody: str, alice: Principal
+    ) -> None:
+        await scheduler.declare(("a", nobody), ("b", server.url))
+        async with scheduler.run_of(alice):
+            assert await ask() == SAID
+            assert await scheduler.states() == {
+                "a": ("failing", "unreachable"),
+                "b": ("open", None),
+            }
+            assert await ask() == SAID
+
+    async def test_is_waited_for_a_while_if_there_is_no_other(
+        self, scheduler: Scheduler, nobody: str, alice: Principal
+    ) -> None:
+        await scheduler.declare(("a", nobody))
+        started = asyncio.get_running_loop().time()
+        async with scheduler.run_of(alice):
+            assert await code_of_failure() == "ollama_unreachable"
+        assert asyncio.get_running_loop().time() - started >= WAIT_SECONDS
+        await scheduler.keeper.stop()
+        assert await scheduler.calls() == 0
+
+    async def test_is_back_once_a_probe_finds_it_well_and_calls_that_wait_go_on(
+        self, scheduler: Scheduler, nobody: str, alice: Principal
+    ) -> None:
+        await scheduler.declare(("a", nobody))
+        port = int(nobody.rpartition(":")[2])
+        async with scheduler.run_of(alice), scheduler.tended():
+            asking = asyncio.create_task(ask())
+            await scheduler.until(scheduler.states, {"a": ("failing", "unreachable")})
+            async with ScriptedModelServer(port=port):
+                assert await asking == SAID
+        assert await scheduler.states() == {"a": ("open", None)}
+
+
+class TestAPoolThatLacksTheModel:
+    async def test_is_out_at_once_and_its_call_goes_to_another(
+        self, scheduler: Scheduler, server: ScriptedModelServer, alice: Principal
+    ) -> None:
+        async with ScriptedModelServer(models=("something else",)) as bare:
+            await scheduler.declare(("a", bare.url), ("b", server.url))
+            async with scheduler.run_of(alice), scheduler.tended():
+                assert await ask() == SAID
+            assert (await scheduler.states())["a"] == ("failing", "model_missing")
+
+    async def test_is_an_error_at_once_if_no_other_has_it(
+        self, scheduler: Scheduler, alice: Principal
+    ) -> None:
+        async with ScriptedModelServer(models=()) as bare:
+            await scheduler.declare(("a", bare.url))
+            started = asyncio.get_running_loop().time()
+            async with scheduler.run_of(alice):
+                assert await code_of_failure() == "model_missing"
+                assert await code_of_failure() == "model_missing"
+            assert asyncio.get_running_loop().time() - started < WAIT_SECONDS
+            assert len(bare.requests) == 1
+
+    async def test_is_waited_for_where_another_only_cannot_be_reached(
+        self, scheduler: Scheduler, nobody: str, alice: Principal
+    ) -> None:
+        async with ScriptedModelServer(models=()) as bare:
+            await scheduler.declare(("a", bare.url), ("b", nobody))
+            async with scheduler.run_of(alice):
+                assert await code_of_failure() == "ollama_unreachable"
+
+    async def test_of_a_model_that_nobody_has_none_is_asked(
+        self, scheduler: Scheduler, server: ScriptedModelServer, alice: Principal
+    ) -> None:
+        await scheduler.declare(("a", server.url))
+        async with scheduler.run_of(alice):
+            with pytest.raises(ModelError, match="not installed"):
+                await ask("unheard-of")
+        assert server.requests == []
+
+
+class TestAPoolThatFails:
+    @pytest.mark.parametrize(
+        "script",
+        [Script(status=500), Script(error_at=0), Script(error_at=1)],
+        ids=["500", "error line", "error line in the middle"],
+    )
+    async def test_is_out_the_third_time_in_a_row(
+        self, scheduler: Scheduler, server: ScriptedModelServer, script: Script, alice: Principal
+    ) -> None:
+        await scheduler.declare(("a", server.url))
+        server.answer_with(script)
+        async with scheduler.run_of(alice):
+            for state in ("open", "open", "failing"):
+                assert await code_of_failure() == "model_failed"
+                await scheduler.keeper.stop()
+                assert await scheduler.states() == {"a": (state, "failed")}
+
+    async def test_between_two_answers_stays(
+        self, scheduler: Scheduler, server: ScriptedModelServer, alice: Principal
+    ) -> None:
+        await scheduler.declare(("a", server.url))
+        async with scheduler.run_of(alice):
+            for script in (Script(status=500), Script(status=500), Script()) * 2:
+                server.enqueue(script)
+                if script.status == 200:
+                    assert await ask() == SAID
+                else:
+                    assert await code_of_failure() == "model_failed"
+        await scheduler.keeper.stop()
+        assert (await scheduler.states())["a"][0] == "open"
+
+    async def test_in_mid_answers_that_are_cut_is_out_and_their_calls_go_to_another(
+        self,
+        scheduler: Scheduler,
+        server: ScriptedModelServer,
+        other: ScriptedModelServer,
+        alice: Principal,
+    ) -> None:
+        await scheduler.declare(("a", server.url), ("b", other.url), capacity=8)
+        server.answer_with(Script(cut_at=1))
+        async with scheduler.run_of(alice):
+            answers = await asyncio.gather(*(ask() for _ in range(6)), return_exceptions=True)
+            assert SAID in answers
+            assert {str(each) for each in answers} - {SAID} <= {
+                "The connection to the model broke off in the middle of the answer. Try again."
+            }
+            await scheduler.keeper.stop()
+            assert (await scheduler.states())["a"] == ("failing", "failed")
+            assert await ask() == SAID
+
+    @pytest.mark.parametrize(
+        ("script", "code"),
+        [
+            (Script(status=503), "model_busy"),
+            (Script(status=400), "model_unsupported"),
+            (Script(load_only=True), "model_empty"),
+            (Script(error_at=0, error="error parsing tool call: raw='{'"), "model_malformed"),
+        ],
+        ids=["busy", "unsupported", "only loading", "tool call that cannot be read"],
+    )
+    async def test_only_for_one_call_or_for_a_moment_stays(
+        self,
+        scheduler: Scheduler,
+        server: ScriptedModelServer,
+        script: Script,
+        code: str,
+        alice: Principal,
+    ) -> None:
+        await scheduler.declare(("a", server.url))
+        server.answer_with(script)
+        async with scheduler.run_of(alice):
+            for _ in range(3):
+                assert await code_of_failure() == code
+        await scheduler.keeper.stop()
+        assert await scheduler.states() == {"a": ("open", None)}
+        assert await scheduler.calls() == 0
+
+
+class TestACallThatWaits:
+    async def test_is_woken_when_the_seat_before_it_is_given_back(
+        self, scheduler: Scheduler, server: ScriptedModelServer, alice: Principal
+    ) -> None:
+        await scheduler.declare(("a", server.url), capacity=1)
+        server.enqueue(Script(stall_at=1))
+        async with scheduler.run_of(alice):
+            first = asyncio.create_task(ask())
+            stalled = await server.wait_for_stall()
+            second = asyncio.create_task(ask())
+            await scheduler.until(scheduler.calls, 2)
+            assert len(server.requests) == 1
+            server.release(stalled)
+            assert [await first, await second] == [SAID, SAID]
+        assert server.most_running == 1
+
+    async def test_leaves_the_queue_at_once_when_its_run_ends(
+        self, scheduler: Scheduler, server: ScriptedModelServer, alice: Principal, bob: Principal
+    ) -> None:
+        await scheduler.declare(("a", server.url), capacity=1)
+        server.enqueue(Script(stall_at=1))
+        async with scheduler.run_of(alice):
+            holding = asyncio.create_task(ask())
+            await server.wait_for_stall()
+            async with scheduler.run_of(bob) as waiting:
+                asking = asyncio.create_task(asyncio.to_thread(ollama.generate, "smollm2", "hi"))
+                await scheduler.until(scheduler.calls, 2)
+                waiting.close()
+                with pytest.raises(ModelError, match="while a run is being executed"):
+                    await asking
+            await scheduler.until(scheduler.calls, 1)
+            holding.cancel()
+        assert len(server.requests) == 1
+
+    async def test_that_was_cancelled_while_it_was_given_its_seat_gives_it_back(
+        self, scheduler: Scheduler, server: ScriptedModelServer, alice: Principal
+    ) -> None:
+        await scheduler.declare(("a", server.url), capacity=1)
+        async with scheduler.run_of(alice):
+            for turns in range(1, 40):
+                asking = asyncio.create_task(ask())
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                asking.cancel()
+                await asyncio.wait({asking})
+            assert await ask() == SAID
+        await scheduler.keeper.stop()
+        assert await scheduler.calls() == 0
