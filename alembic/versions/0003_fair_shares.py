@@ -94,7 +94,7 @@ STATEMENTS = (
       run_id uuid,
       fence bigint NOT NULL,
       worker_id uuid NOT NULL,
-      model text NOT NULL REFERENCES models,
+      model text NOT NULL,
       priority int NOT NULL,
       asked_at timestamptz NOT NULL,
       pool text,
@@ -122,7 +122,6 @@ STATEMENTS = (
     "CREATE UNIQUE INDEX model_calls_seated ON model_calls (pool, seat) WHERE seat IS NOT NULL",
     "CREATE INDEX model_calls_of_user ON model_calls (user_id, model) WHERE seat IS NOT NULL",
     "CREATE INDEX model_calls_of_run ON model_calls (user_id, run_id)",
-    "CREATE INDEX model_calls_of_worker ON model_calls (worker_id)",
     # Who has runs waiting to be executed, in the order in which they are served. `claimable` may
     # be true in vain, never false in vain; `rank` lags behind the virtual time, never ahead.
     """

@@ -60,14 +60,18 @@ LANGUAGE sql STABLE AS $$
   )
 $$;
 
--- A seat that nobody has: of the pool that is least in use, on a server that has room.
-CREATE OR REPLACE FUNCTION dispatch.free_seat(p_model text, OUT pool text, OUT seat int)
+-- A seat that nobody has: of the pool that is least in use, on a server that has room. `most_free`:
+-- there are no more than this many.
+CREATE OR REPLACE FUNCTION dispatch.free_seat(
+  p_model text, OUT pool text, OUT seat int, OUT most_free int
+)
 LANGUAGE plpgsql AS $$
 DECLARE
   candidate record;
 BEGIN
   FOR candidate IN
-    SELECT p.pool, p.server, v.capacity AS most, free.seat
+    SELECT p.pool, p.server, v.capacity AS most, free.seat,
+      sum(p.capacity - u.used) OVER () AS most_free
     FROM public.pools p JOIN public.model_servers v USING (server)
     CROSS JOIN LATERAL (
       SELECT count(*) AS used FROM public.model_calls c
@@ -93,10 +97,12 @@ BEGIN
     END IF;
     pool := candidate.pool;
     seat := candidate.seat;
+    most_free := candidate.most_free;
     RETURN;
   END LOOP;
   pool := NULL;
   seat := NULL;
+  most_free := 0;
 END $$;
 
 -- Brings up to date whether a person can be given a seat. `p_lifted`: something that held them
@@ -186,6 +192,7 @@ BEGIN
     PERFORM dispatch.weigh_user(
       next_user.user_id, p_model, terms.weight, terms.most_seats, false, charge
     );
+    EXIT WHEN place.most_free = 1 AND next_call IS NOT NULL;
   END LOOP;
   RETURN granted;
 END $$;
