@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 DIST = Path(__file__).resolve().parent.parent / "web" / "dist"
 
+PAGES = ("/", "/chat", "/chat/{path:path}", "/usage", "/queue")
+"""Where the client has a page; which one, it sees by the address (``app/web/src/App.tsx``)."""
+
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self';"
@@ -53,7 +56,7 @@ class _AssetsRoute:
 
 
 def add_web_client(app: FastAPI, dist: Path = DIST) -> None:
-    """Serve the client at ``/`` and ``/chat/…``, or a page that says how to build it."""
+    """Serve the client at its pages' addresses, or a page that says how to build it."""
 
     async def page(_request: Request) -> Response:
         index = dist / "index.html"
@@ -61,6 +64,6 @@ def add_web_client(app: FastAPI, dist: Path = DIST) -> None:
             return HTMLResponse(_NOT_BUILT, headers=_PAGE_HEADERS)
         return FileResponse(index, headers=_PAGE_HEADERS, media_type="text/html")
 
-    for path in ("/", "/chat", "/chat/{path:path}"):
+    for path in PAGES:
         app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
     app.router.routes.append(Mount("/assets", _Assets(directory=dist / "assets", check_dir=False)))

@@ -1,13 +1,21 @@
 import { MantineProvider } from "@mantine/core";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { lazy } from "react";
+import { useTranslation } from "react-i18next";
 import { useRoute } from "wouter";
 
 import { toProblem } from "./api/problem";
 import { ChatPage } from "./chat/ChatPage";
 import { Layout } from "./layout/Layout";
+import { LoadedPage } from "./layout/LoadedPage";
+import { PATHS } from "./layout/paths";
+import { LiveProvider } from "./live/useLive";
 import { SessionGate } from "./session/SessionGate";
 import { theme } from "./theme";
-import { useThreadTitle } from "./threads/useThreadTitle";
+import { useTabTitle } from "./threads/useTabTitle";
+
+const LimitsPage = lazy(() => import("./limits/LimitsPage"));
+const OperatorPage = lazy(() => import("./operator/OperatorPage"));
 
 const MAX_RETRIES = 2;
 
@@ -28,12 +36,19 @@ const queries = new QueryClient({
  * message opened is kept when the chat gets its address.
  */
 function Routes() {
+  const { t } = useTranslation();
   const [, params] = useRoute("/chat/:threadId");
+  const [isUsage] = useRoute(PATHS.usage);
+  const [isOperator] = useRoute(PATHS.operator);
   const threadId = params?.threadId ?? null;
-  useThreadTitle(threadId);
+  useTabTitle(threadId, isUsage ? t("usage.title") : isOperator ? t("operator.title") : null);
   return (
     <Layout activeId={threadId}>
-      <ChatPage threadId={threadId} />
+      {isUsage || isOperator ? (
+        <LoadedPage>{isUsage ? <LimitsPage /> : <OperatorPage />}</LoadedPage>
+      ) : (
+        <ChatPage threadId={threadId} />
+      )}
     </Layout>
   );
 }
@@ -51,7 +66,9 @@ export function App() {
     >
       <QueryClientProvider client={queries}>
         <SessionGate>
-          <Routes />
+          <LiveProvider>
+            <Routes />
+          </LiveProvider>
         </SessionGate>
       </QueryClientProvider>
     </MantineProvider>

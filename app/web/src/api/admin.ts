@@ -1,8 +1,12 @@
 import { ask } from "./client";
+import type { WaitReason } from "./limits";
 
 /*
  * What an operator sees and sets: ids, states, counts and times, nobody's words.
  */
+
+/** Why something waits. */
+export type AdminWaitReason = WaitReason | "over_budget";
 
 /** A model, and who waits for it. */
 export interface AdminModel {
@@ -12,7 +16,7 @@ export interface AdminModel {
   waiting_calls: number;
   waiting_users: number;
   call_seconds: number | null;
-  vtime_spread: number | null;
+  vtime_spread: number;
 }
 
 /** A model on a server. */
@@ -21,7 +25,7 @@ export interface AdminPool {
   server: string;
   model: string;
   state: "open" | "failing" | "removed";
-  reason: string | null;
+  reason: "unreachable" | "model_missing" | "failed" | null;
   failing_since: string | null;
   declared_capacity: number;
   /** What an operator has set in place of what the settings say. */
@@ -40,21 +44,21 @@ export interface AdminUser {
   queued: number;
   seats: number;
   waiting_calls: number;
-  longest_wait_seconds: number | null;
-  lag: number | null;
-  why: string | null;
+  longest_wait_seconds: number;
+  lag: number;
+  why: AdminWaitReason | null;
 }
 
 /** Something that waits. */
 export interface AdminWaiting {
   user_id: string;
-  run_id: string | null;
+  run_id: string;
   waits_for: "start" | "model";
   model: string | null;
-  priority: number | null;
+  priority: number;
   since: string;
   waited_seconds: number;
-  why: string | null;
+  why: AdminWaitReason;
 }
 
 /** `GET /admin/queue`. */

@@ -41,7 +41,7 @@ function Sidebar({ activeId, onOpen }: { activeId: string | null; onOpen: () => 
         {t("nav.newChat")}
       </Button>
       <ThreadList activeId={activeId} onOpen={onOpen} />
-      <AccountMenu />
+      <AccountMenu onOpen={onOpen} />
     </div>
   );
 }
@@ -54,7 +54,7 @@ export function Layout({ activeId, children }: LayoutProps) {
 
   return (
     <div className={classes.layout}>
-      <a className={classes.skip} href="#conversation">
+      <a className={classes.skip} href="#content">
         {t("nav.skip")}
       </a>
       {isNarrow ? (
@@ -100,7 +100,7 @@ export function Layout({ activeId, children }: LayoutProps) {
           <Sidebar activeId={activeId} onOpen={drawer.close} />
         </Drawer>
       )}
-      <main id="conversation" className={classes.main} tabIndex={-1}>
+      <main id="content" className={classes.main} tabIndex={-1}>
         <OfflineNotice />
         {children}
       </main>

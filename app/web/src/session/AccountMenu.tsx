@@ -1,6 +1,8 @@
 import { Menu, UnstyledButton, useMantineColorScheme, type MantineColorScheme } from "@mantine/core";
 import {
+  IconChartBar,
   IconDeviceDesktop,
+  IconListDetails,
   IconLogout,
   IconMoon,
   IconSelector,
@@ -8,12 +10,14 @@ import {
   IconUserCircle,
 } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
+import { Link } from "wouter";
 
 import { forgetDrafts } from "../chat/drafts";
+import { PATHS } from "../layout/paths";
 import { type Language, LANGUAGES } from "../messages/catalogue";
 import { chooseLanguage } from "../messages/i18n";
 import classes from "./AccountMenu.module.css";
-import { useMe } from "./useMe";
+import { isOperator, useMe } from "./useMe";
 
 const SCHEMES: [MantineColorScheme, typeof IconSun][] = [
   ["light", IconSun],
@@ -62,8 +66,39 @@ function AppearanceItems() {
   );
 }
 
-/** Who is signed in, and what is theirs to set: language, appearance, the way out. */
-export function AccountMenu() {
+interface PageItemsProps {
+  isOperator: boolean;
+  onOpen: () => void;
+}
+
+function PageItems({ isOperator, onOpen }: PageItemsProps) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <Menu.Item
+        component={Link}
+        href={PATHS.usage}
+        onClick={onOpen}
+        leftSection={<IconChartBar size={16} aria-hidden />}
+      >
+        {t("session.usage")}
+      </Menu.Item>
+      {isOperator && (
+        <Menu.Item
+          component={Link}
+          href={PATHS.operator}
+          onClick={onOpen}
+          leftSection={<IconListDetails size={16} aria-hidden />}
+        >
+          {t("session.operator")}
+        </Menu.Item>
+      )}
+    </>
+  );
+}
+
+/** Who is signed in, what they use, and what is theirs to set: language, appearance, the way out. */
+export function AccountMenu({ onOpen }: { onOpen: () => void }) {
   const { t } = useTranslation();
   const { data: me } = useMe();
   if (!me) return null;
@@ -79,6 +114,8 @@ export function AccountMenu() {
       </Menu.Target>
       <Menu.Dropdown className={classes.dropdown}>
         <Menu.Label>{t("session.signedInAs", { name })}</Menu.Label>
+        <Menu.Divider />
+        <PageItems isOperator={isOperator(me)} onOpen={onOpen} />
         <Menu.Divider />
         <Menu.Label>{t("session.language")}</Menu.Label>
         <LanguageItems />
