@@ -199,6 +199,16 @@ class Settings(BaseSettings):
         3600, ge=0, description="How long after a run's end the pieces of its messages are kept."
     )
 
+    metrics_port: int | None = Field(
+        None, ge=1, le=65535, description="Port of a worker's metrics (Prometheus). Default: none."
+    )
+    web_metrics_port: int | None = Field(
+        None, ge=1, le=65535, description="Port of a web process's metrics. Default: none."
+    )
+    metrics_host: str = Field(
+        "127.0.0.1", min_length=1, description="Address that metrics are served on; keep it inside."
+    )
+
     log_format: Literal["console", "json"] = Field("console", description="How log lines look.")
 
     @field_validator("cors_origins", mode="before")

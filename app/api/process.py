@@ -13,6 +13,7 @@ from app.api.application import create_app
 from app.api.connection import HttpProtocol
 from app.api.services import open_services
 from app.databases import service_settings
+from app.metrics import serving_metrics
 from app.settings import Settings, SettingsError
 from tenancy.database.roles import assert_role
 
@@ -48,7 +49,10 @@ async def serve_web(
     """
     await assert_role(service_settings(settings), reads_content=True)
     with listen_on(host, port) as listening:
-        async with open_services(settings) as services:
+        async with (
+            serving_metrics(settings, settings.web_metrics_port, "STOA_WEB_METRICS_PORT"),
+            open_services(settings) as services,
+        ):
             await services.scheduler_admin.assert_role()
             await services.usage_admin.assert_role()
             server = WebServer(server_config(create_app(services)), services.streams, ready)

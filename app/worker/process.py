@@ -12,6 +12,7 @@ import structlog
 from app.agent.graphs import GraphCatalogue
 from app.databases import dispatch_settings, listen_dsn, service_settings
 from app.logging import facts_of
+from app.metrics import serving_metrics
 from app.models.access import ModelAccess
 from app.models.seats import SeatKeeper
 from app.models.settings import ModelTiming
@@ -21,6 +22,7 @@ from app.worker.claim import Claimer
 from app.worker.end import EndOfProcess
 from app.worker.execute import RunExecutor
 from app.worker.lease import LeaseKeeper
+from app.worker.metrics import MeasuredSeats
 from app.worker.reap import Reaper
 from app.worker.retention import Retention
 from app.worker.tend import SeatTender
@@ -38,6 +40,8 @@ from tenancy.scheduler.seats import SeatDatabase
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+
+    from prometheus_client import CollectorRegistry
 
     from app.settings import Settings
     from tenancy.database.engine import DatabaseSettings
@@ -77,13 +81,17 @@ async def run_worker(
         WrongRole: a database role may do more or less than it must.
         LostLease: the database says that this worker's lease is over.
         DatabaseUnavailable: Postgres cannot be reached at the start.
+        SettingsError: the port of the metrics is taken.
     """
     await assert_role(service_settings(settings), reads_content=True)
     await assert_role(dispatch_settings(settings), reads_content=False)
     worker_id = uuid4()
     ended = EndOfProcess(hurry)
     async with AsyncExitStack() as stack:
-        base = await stack.enter_async_context(_open_base(settings, worker_id))
+        metrics = await stack.enter_async_context(
+            serving_metrics(settings, settings.metrics_port, "STOA_METRICS_PORT")
+        )
+        base = await stack.enter_async_context(_open_base(settings, worker_id, metrics))
         keeper = LeaseKeeper(
             worker_id,
             dispatch_settings(settings),
@@ -119,7 +127,9 @@ class _Base:
 
 
 @asynccontextmanager
-async def _open_base(settings: Settings, worker_id: UUID) -> AsyncIterator[_Base]:
+async def _open_base(
+    settings: Settings, worker_id: UUID, metrics: CollectorRegistry
+) -> AsyncIterator[_Base]:
     async with AsyncExitStack() as stack:
         graphs = GraphCatalogue(settings)
         database = TenantDatabase(service_settings(settings))
@@ -142,7 +152,7 @@ async def _open_base(settings: Settings, worker_id: UUID) -> AsyncIterator[_Base
             announcer.seat_granted,
             settings.pool_wait_seconds,
         )
-        models = ModelAccess(keeper, ModelTiming())
+        models = ModelAccess(MeasuredSeats(keeper, metrics), ModelTiming())
         stack.push_async_callback(models.aclose)
         await _run(stack, keeper)
         limits = ExecutionLimits(

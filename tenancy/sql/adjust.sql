@@ -36,8 +36,7 @@ DECLARE
   waiting record;
   terms record;
 BEGIN
-  -- All of them before anything is given out: a server's room is held after its models.
-  PERFORM 1 FROM public.models m WHERE m.model = ANY (busy) ORDER BY m.model FOR NO KEY UPDATE;
+  PERFORM dispatch.hold_models(busy);
   FOREACH each IN ARRAY busy LOOP
     FOR waiting IN
       SELECT DISTINCT c.user_id FROM public.model_calls c
