@@ -84,7 +84,11 @@ class SchedulerCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The scheduler's metrics."""
         asked = asyncio.run_coroutine_threadsafe(self._recent.read(), self._loop)
-        facts = asked.result(_ANSWER_SECONDS)
+        try:
+            facts = asked.result(_ANSWER_SECONDS)
+        except TimeoutError:
+            asked.cancel()
+            facts = None
         yield GaugeMetricFamily(
             "stoa_database_up", "Whether the database answers.", value=float(facts is not None)
         )

@@ -20,9 +20,9 @@ the path of a file with the value, as for secrets that a platform mounts. The en
 before the file, and a file before `stoa.toml`. Unknown names, and values that cannot be used, stop
 the start with a message that says what to set. Times are in seconds, sizes in bytes.
 
-`stoa dev` sets what it starts by itself. In production, every process needs `STOA_DATABASE_URL`;
-a worker also `STOA_DISPATCH_DATABASE_URL`, and `STOA_MAINTENANCE_DATABASE_URL` or nothing is ever
-dropped; a web process also `STOA_IDENTITY_ISSUER`,
+`stoa dev` sets what it starts by itself. In production, every process needs `STOA_DATABASE_URL`
+and `STOA_DISPATCH_DATABASE_URL`; a worker also `STOA_MAINTENANCE_DATABASE_URL`, or nothing is ever
+dropped; a web process also that, for operators' usage, and `STOA_IDENTITY_ISSUER`,
 `STOA_IDENTITY_AUDIENCE` and `STOA_IDENTITY_JWKS_URL`; `stoa migrate` all four database URLs.
 
 | setting | default | means |

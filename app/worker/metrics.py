@@ -1,4 +1,4 @@
-"""What this worker's model calls cost: waits, calls, tokens. By model, as its settings name them."""
+"""What this worker's model calls cost: waits, calls, tokens. By models that there are pools for."""
 
 from __future__ import annotations
 
