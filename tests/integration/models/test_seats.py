@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from contextlib import aclosing
+from dataclasses import replace
 
 import httpx
 import ollama
@@ -12,11 +13,11 @@ import pytest
 from langchain_ollama import ChatOllama
 
 from app.models.answer import MOST_UNREAD
-from app.models.errors import ModelCallOutsideRun, ModelError, ModelStreamCut
+from app.models.errors import ModelCallOutsideRun, ModelError, ModelStreamCut, ModelTimeout
 from app.models.scope import RunScope
 from app.models.usage import Usage
 from tests.support.model_server import Script, ScriptedModelServer
-from tests.support.models import FreeSeats
+from tests.support.models import QUICK, FreeSeats, model_calls
 
 ASK = [{"role": "user", "content": "hi"}]
 ROUGH_PROMPT = 11
@@ -46,22 +47,39 @@ class TestAnAnswer:
             assert (await client.chat("smollm2", ASK)).message.content == "a b c"
         assert await seats.all_back() == [Usage(11, 3)]
 
-    @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
     async def test_that_is_cut_off_by_its_reader_is_charged_as_far_as_it_came(
-        self,
-        server: ScriptedModelServer,
-        seats: FreeSeats,
-        client: ollama.AsyncClient,
-        stream: bool,
+        self, server: ScriptedModelServer, seats: FreeSeats, client: ollama.AsyncClient
     ) -> None:
         server.enqueue(Script(text="a b c", stall_at=2))
-        asking = asyncio.create_task(_listen(client) if stream else client.chat("smollm2", ASK))
-        await server.wait_for_stall()
+        heard = asyncio.Event()
+        asking = asyncio.create_task(_listen(client, until=" b", heard=heard))
+        await heard.wait()
         asking.cancel()
         await asyncio.wait({asking})
         assert asking.cancelled()
         await server.wait_for_disconnect()
         assert await seats.all_back() == [Usage(ROUGH_PROMPT, 2)]
+
+    async def test_without_a_stream_is_charged_too_as_far_as_it_came(
+        self, server: ScriptedModelServer
+    ) -> None:
+        server.enqueue(Script(text="a b c", stall_at=2))
+        seats = FreeSeats(server.url)
+        async with model_calls(seats, replace(QUICK, stall_seconds=0.05)):
+            with pytest.raises(ModelTimeout):
+                await ollama.AsyncClient().chat("smollm2", ASK)
+        assert await seats.all_back() == [Usage(ROUGH_PROMPT, 2)]
+
+    async def test_without_a_stream_ends_with_its_reader(
+        self, server: ScriptedModelServer, seats: FreeSeats, client: ollama.AsyncClient
+    ) -> None:
+        server.enqueue(Script(stall_at=1))
+        asking = asyncio.create_task(client.chat("smollm2", ASK))
+        await server.wait_for_stall()
+        asking.cancel()
+        await server.wait_for_disconnect()
+        (usage,) = await seats.all_back()
+        assert usage.prompt_tokens == ROUGH_PROMPT
 
     async def test_that_is_cut_off_before_its_first_word_is_charged_for_the_reading(
         self, server: ScriptedModelServer, seats: FreeSeats, client: ollama.AsyncClient
@@ -243,6 +261,9 @@ class TestAnAnswerWithoutAStream:
             await client.chat("smollm2", ASK)
 
 
-async def _listen(client: ollama.AsyncClient) -> None:
-    async for _ in await client.chat("smollm2", ASK, stream=True):
-        pass
+async def _listen(
+    client: ollama.AsyncClient, *, until: str = "", heard: asyncio.Event | None = None
+) -> None:
+    async for part in await client.chat("smollm2", ASK, stream=True):
+        if heard is not None and part.message.content == until:
+            heard.set()

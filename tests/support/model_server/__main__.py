@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 
+import uvicorn
+
 from tests.support.model_server.application import ModelApplication, Plan
 from tests.support.model_server.script import Script
-from tests.support.model_server.server import build_uvicorn, listen
+from tests.support.model_server.server import config_of, listen
 
 
 async def main() -> None:
@@ -21,7 +23,7 @@ async def main() -> None:
     plan = Plan(
         tuple(options.models.split(",")), default=Script.model_validate_json(options.script)
     )
-    server = build_uvicorn(ModelApplication(plan, options.slots))
+    server = uvicorn.Server(config_of(ModelApplication(plan, options.slots)))
     listener = listen(options.port)
     print(f"listening on http://127.0.0.1:{listener.getsockname()[1]}", flush=True)  # noqa: T201
     await server.serve(sockets=[listener])

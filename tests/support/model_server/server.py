@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Self, TypeVar
 
 import uvicorn
@@ -19,18 +20,40 @@ T = TypeVar("T")
 PATIENCE = 20.0
 
 
-def build_uvicorn(application: ModelApplication) -> uvicorn.Server:
-    """Return the HTTP server for an application; it logs nothing and drops what it must end."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            application.asgi,
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            timeout_graceful_shutdown=0,
-        )
+class QuickServer(uvicorn.Server):
+    """Ends when it is told, not when it looks the next time: many tests have one each."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._told = asyncio.Event()
+
+    def end(self) -> None:
+        """End now."""
+        self.should_exit = True
+        self._told.set()
+
+    async def main_loop(self) -> None:
+        """Serve until told."""
+        await self._told.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close every connection, whatever is under way on it."""
+        for listener in (*self.servers, *(sockets or ())):
+            listener.close()
+        for connection in tuple(self.server_state.connections):
+            connection.transport.close()
+
+
+def config_of(application: ModelApplication) -> uvicorn.Config:
+    """How an application is served: nothing is logged, and what must end is dropped."""
+    return uvicorn.Config(
+        application.asgi,
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=0,
     )
 
 
@@ -125,7 +148,8 @@ class ScriptedModelServer:
 
     async def stop(self) -> None:
         """End the server now; connections are dropped, as when its process is killed."""
-        self._uvicorn.should_exit = True
+        with suppress(RuntimeError):  # it has ended before
+            self._loop.call_soon_threadsafe(self._uvicorn.end)
         await asyncio.to_thread(self._thread.join)
 
     async def _wait_for(
@@ -144,7 +168,7 @@ class ScriptedModelServer:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._application = ModelApplication(self._plan, self._slots)
-        self._uvicorn = build_uvicorn(self._application)
+        self._uvicorn = QuickServer(config_of(self._application))
         # The socket listens already, so a client that comes now only waits a moment.
         self._ready.set()
         await self._uvicorn.serve(sockets=[self._socket])
