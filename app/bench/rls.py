@@ -9,19 +9,18 @@ itself is timed.
 from __future__ import annotations
 
 import random
-import secrets
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from statistics import quantiles
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self, cast
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import sqlalchemy as sa
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy.engine import make_url
 
+from app.bench.database import bench_database
 from app.bench.rls_data import READABLE, THREADS_PER_USER, fill, ids, users_of
 from app.runs.events import read_log
 from app.runs.runs import get_run
@@ -30,7 +29,6 @@ from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.checkpoints.saver import TenantReader
 from tenancy.database.engine import DatabaseSettings, create_engine
 from tenancy.database.tenant import TenantDatabase, TenantRead
-from tenancy.migrate import RoleDsns, create_database, drop_database, migrate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -82,7 +80,8 @@ async def bench_rls(owner_dsn: str, rows: int = 1_000_000) -> list[Comparison]:
         rows: rows in each hot table, a hundred per user.
     """
     console = Console()
-    async with _database(owner_dsn) as (owner, service):
+    async with bench_database(owner_dsn) as database:
+        owner, service = database.owner, database.service
         with console.status(f"writing {rows:,} rows into each table"):
             await fill(owner, rows)
         targets = await _targets(owner, rows)
@@ -235,31 +234,6 @@ async def _targets(owner: DatabaseSettings, rows: int) -> list[Target]:
             ]
     finally:
         await engine.dispose()
-
-
-@asynccontextmanager
-async def _database(
-    owner_dsn: str,
-) -> AsyncIterator[tuple[DatabaseSettings, DatabaseSettings]]:
-    """A migrated database with roles of its own: how its owner and its service reach it."""
-    name = f"stoa_bench_{uuid4().hex[:12]}"
-    url = make_url(owner_dsn).set(database=name)
-    roles = RoleDsns(
-        *(
-            url.set(username=f"{name}_{role}", password=secrets.token_hex()).render_as_string(
-                hide_password=False
-            )
-            for role in ("service", "dispatch", "maintenance")
-        )
-    )
-    dsn = url.render_as_string(hide_password=False)
-    create_database(owner_dsn, name)
-    try:
-        migrate(dsn, roles)
-        settings = DatabaseSettings(dsn=dsn, statement_timeout=3600, idle_in_transaction_timeout=60)
-        yield settings, replace(settings, dsn=roles.service)
-    finally:
-        drop_database(owner_dsn, name, roles)
 
 
 def _table(measured: list[Comparison], rows: int) -> Table:

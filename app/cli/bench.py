@@ -50,6 +50,33 @@ def rls(
 
 
 @application.command()
+def dispatch(
+    queued: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="How many calls, and runs, wait. Default: 1000, 100000, 1000000.", min=10
+        ),
+    ] = None,
+    clients: Annotated[
+        list[int] | None, typer.Option(help="How many ask at once. Default: 1, 4, 8.", min=1)
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="How often each is measured.", min=1)] = 3,
+    seconds: Annotated[float, typer.Option(help="For how long.", min=0.1)] = 5,
+    durable: Annotated[  # noqa: FBT002 - an option
+        bool, typer.Option(help="Whether each commit waits for the disk.")
+    ] = True,
+) -> None:
+    """Measure how fast seats and runs are given out, with more and more that wait."""
+    import uvloop
+
+    from app.bench.dispatch import BACKLOGS, CLIENTS
+
+    backlogs, at_once = tuple(queued or BACKLOGS), tuple(clients or CLIENTS)
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
+        uvloop.run(_dispatch(Path(folder), backlogs, at_once, rounds, seconds, durable=durable))
+
+
+@application.command()
 def chaos(
     minutes: Annotated[float, typer.Option(help="How long things go wrong.", min=0.1)] = 10,
     seed: Annotated[int, typer.Option(help="Chooses everything that goes wrong.")] = 1,
@@ -170,6 +197,32 @@ async def _rls(folder: Path, rows: int) -> None:
     await postgres.start()
     try:
         await bench_rls(postgres.dsn("owner"), rows)
+    finally:
+        await postgres.stop()
+
+
+async def _dispatch(
+    folder: Path,
+    backlogs: tuple[int, ...],
+    clients: tuple[int, ...],
+    rounds: int,
+    seconds: float,
+    *,
+    durable: bool,
+) -> None:
+    from app.bench.dispatch import bench_dispatch
+    from app.dev.postgres import EmbeddedPostgres
+
+    postgres = EmbeddedPostgres(folder, temporary=not durable)
+    await postgres.start()
+    try:
+        await bench_dispatch(
+            postgres.dsn("owner"),
+            backlogs=backlogs,
+            clients=clients,
+            rounds=rounds,
+            seconds=seconds,
+        )
     finally:
         await postgres.stop()
 
