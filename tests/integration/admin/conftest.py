@@ -9,8 +9,11 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tenancy.scheduler.oversight import OversightDatabase
+from tests.integration.scheduler.conftest import stage as stage
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
+from tests.support.tenancy import TestDatabase
 
 ADMINS = ["stoa-admins"]
 CANARY = "the canary sings at midnight"
@@ -20,6 +23,16 @@ CANARY = "the canary sings at midnight"
 async def service(postgres: PostgresServer) -> AsyncIterator[RunningService]:
     async with running_service(postgres) as running:
         yield running
+
+
+@pytest.fixture
+async def oversight(database: TestDatabase) -> AsyncIterator[OversightDatabase]:
+    """The operators' door to the queues."""
+    door = OversightDatabase(database.settings("dispatch"))
+    try:
+        yield door
+    finally:
+        await door.close()
 
 
 @pytest.fixture

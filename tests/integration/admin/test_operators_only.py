@@ -1,0 +1,76 @@
+"""Operators' routes are for operators: everybody else is refused before anything is looked at."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.integration.admin.conftest import answer, id_of
+from tests.support.service import RunningService
+
+BODIES: tuple[dict[str, bytes], ...] = (
+    {},
+    {"content": b"no JSON at all"},
+    {"content": b"x" * 300_000},
+    {"content": b'{"capacity": "many", "limits": 7, "plan": []}'},
+)
+
+
+async def routes(http: httpx.AsyncClient) -> list[tuple[str, str]]:
+    """Every operators' route there is; a new one is covered without asking."""
+    document = (await http.get("/openapi.json")).json()
+    return [
+        (method.upper(), path)
+        for path, operations in document["paths"].items()
+        for method in operations
+        if path.startswith("/admin/")
+    ]
+
+
+class TestEveryRoute:
+    @pytest.mark.parametrize(
+        "claims",
+        [
+            {},
+            {"groups": ["singers", "stoa-admins-of-old"]},
+            {"groups": [["stoa-admins"]]},
+            {"roles": ["stoa-admins"], "admin": True},
+        ],
+        ids=["without groups", "in other groups", "in a group of groups", "by another claim"],
+    )
+    async def test_refuses_others_whatever_they_send(
+        self, service: RunningService, claims: dict[str, object]
+    ) -> None:
+        somebody = service.client("somebody", **claims)
+        me = await id_of(somebody)
+        names = {"user_id": me, "plan": "default", "pool": "default"}
+        broken = {"user_id": "not-an-id", "plan": "%00", "pool": "%00"}
+        tried = await routes(somebody)
+        assert len(tried) >= 10
+        for method, path in tried:
+            for ids in (names, broken):
+                for body in BODIES:
+                    response = await somebody.request(
+                        method, path.format(**ids), params={"limit": "much"}, **body
+                    )
+                    found = (response.status_code, response.json()["code"])
+                    assert found == (403, "forbidden"), (method, path, body)
+
+    async def test_asks_nobody_in_without_an_identity(self, service: RunningService) -> None:
+        nobody = service.client(None)
+        for method, path in await routes(nobody):
+            ids = {"user_id": uuid4(), "plan": "default", "pool": "default"}
+            assert (await nobody.request(method, path.format(**ids))).status_code == 401
+
+    async def test_is_there_for_operators(
+        self, service: RunningService, operator: httpx.AsyncClient
+    ) -> None:
+        me = await id_of(operator)
+        reading = [path for method, path in await routes(operator) if method == "GET"]
+        assert len(reading) == 5
+        for path in reading:
+            await answer(operator, "GET", path.format(user_id=me))
+        alone = service.client("one group only", groups="stoa-admins")
+        await answer(alone, "GET", "/admin/queue")
