@@ -28,11 +28,25 @@ DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
 WHEN (NEW.state <> 'running' AND NEW.state <> OLD.state)
 EXECUTE FUNCTION tenant.run_changed();
 
+-- Somebody who may be served again is next as one who comes back is, where calls of theirs still wait.
+CREATE OR REPLACE FUNCTION tenant.user_changed() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE public.model_users u SET eligible = true, vtime = greatest(u.vtime, m.vnow)
+  FROM public.models m
+  WHERE u.user_id = NEW.user_id AND m.model = u.model AND EXISTS (
+    SELECT 1 FROM public.model_calls c
+    WHERE c.user_id = u.user_id AND c.model = u.model AND c.seat IS NULL
+  );
+  PERFORM tenant.call_up(NEW.user_id);
+  RETURN NULL;
+END $$;
+
 DROP TRIGGER IF EXISTS user_comes_back ON public.users;
 CREATE CONSTRAINT TRIGGER user_comes_back AFTER UPDATE OF state ON public.users
 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
 WHEN (NEW.state = 'active' AND OLD.state <> 'active')
-EXECUTE FUNCTION tenant.run_changed();
+EXECUTE FUNCTION tenant.user_changed();
 
 -- Takes a thread's runs, or one of them, out of the way of their deletion: calls that wait for a
 -- seat leave the queue, those that have one are ended by their worker, or by time. The caller holds

@@ -19,7 +19,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- A person's part in a model's seats: how much, and how many at once, which is never more than
--- there are. Unless said otherwise, one seat is left for somebody else.
+-- there are. Unless said otherwise, one seat is left for somebody else. Whoever is suspended has none.
 CREATE OR REPLACE FUNCTION dispatch.terms_of(
   p_user uuid, p_model text, OUT weight float8, OUT most_seats int
 )
@@ -29,7 +29,11 @@ DECLARE
 BEGIN
   weight := coalesce((limits ->> 'weight')::float8, 1);
   most_seats := greatest(1, dispatch.open_seats(p_model) - (NOT limits ? 'seats')::int);
-  most_seats := least(most_seats, (limits ->> 'seats')::int);
+  most_seats := CASE
+    WHEN EXISTS (SELECT 1 FROM public.users u WHERE u.user_id = p_user AND u.state = 'active')
+      THEN least(most_seats, (limits ->> 'seats')::int)
+    ELSE 0
+  END;
 END $$;
 
 -- Holds models, and then those of their servers that have a room of their own to give: whoever

@@ -179,7 +179,13 @@ async def make_thread(
         return (await create_thread(tx, thread_id=thread_id)).thread_id
 
 
-async def queue_run(tenants: TenantDatabase, person: Principal, thread_id: UUID) -> Run:
+async def queue_run(
+    tenants: TenantDatabase,
+    person: Principal,
+    thread_id: UUID,
+    priority: int = 0,
+    after_seconds: float = 0,
+) -> Run:
     """A run that waits for a worker."""
     accepted = await create_run(
         tenants,
@@ -188,6 +194,8 @@ async def queue_run(tenants: TenantDatabase, person: Principal, thread_id: UUID)
         assistant_id=ASSISTANT,
         graph_id="agent",
         request=RunRequest(input={"messages": ["hello"]}),
+        priority=priority,
+        after_seconds=after_seconds,
     )
     return accepted.run
 
