@@ -154,7 +154,7 @@ CREATE OR REPLACE FUNCTION dispatch.waiting_longest(p_limit int, p_defaults json
 )
 LANGUAGE sql STABLE SET enable_seqscan = off AS $$
   SELECT w.user_id, w.run_id, w.waits_for, w.model, w.priority, w.since,
-    greatest(0, extract(epoch FROM (SELECT clock_timestamp()) - w.since))::float8,
+    greatest(0, extract(epoch FROM statement_timestamp() - w.since))::float8,
     CASE WHEN w.model IS NULL THEN dispatch.why_not_claimed(w.user_id, w.run_id, p_defaults)
       ELSE dispatch.why_not_seated(w.user_id, w.model, p_defaults) END
   FROM (
@@ -178,7 +178,7 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
     SELECT * FROM lines ORDER BY since NULLS LAST, user_id LIMIT p_limit
   )
   SELECT jsonb_build_object(
-    'at', clock_timestamp(),
+    'at', statement_timestamp(),
     'models', coalesce((SELECT jsonb_agg(m ORDER BY m.model) FROM dispatch.model_facts() m), '[]'),
     'pools', coalesce((SELECT jsonb_agg(p ORDER BY p.pool) FROM dispatch.pool_facts() p), '[]'),
     'runs', (
@@ -194,7 +194,7 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
         'running', l.running, 'queued', l.queued, 'seats', l.seats,
         'waiting_calls', l.waiting_calls,
         'longest_wait_seconds',
-          greatest(0, coalesce(extract(epoch FROM clock_timestamp() - l.since), 0)),
+          greatest(0, coalesce(extract(epoch FROM statement_timestamp() - l.since), 0)),
         'lag', dispatch.lag_of(l.user_id, p_model),
         'why', CASE
           WHEN l.waiting_calls > 0 THEN dispatch.why_not_seated(l.user_id, (
@@ -226,8 +226,10 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
     ),
     'users_waiting', count(*) FILTER (WHERE l.queued + l.waiting_calls > 0),
     'oldest_wait_seconds', jsonb_build_object(
-      'start', greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(l.first_due)), 0)),
-      'model', greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(l.first_asked)), 0))
+      'start',
+        greatest(0, coalesce(extract(epoch FROM statement_timestamp() - min(l.first_due)), 0)),
+      'model',
+        greatest(0, coalesce(extract(epoch FROM statement_timestamp() - min(l.first_asked)), 0))
     )
   )
   FROM dispatch.lines() l

@@ -53,7 +53,9 @@ async def id_of(client: httpx.AsyncClient) -> str:
     return user_id
 
 
-async def start(client: httpx.AsyncClient, thread: str | None = None, **more: Any) -> httpx.Response:
+async def start(
+    client: httpx.AsyncClient, thread: str | None = None, **more: Any
+) -> httpx.Response:
     """Begin a run with a sentence of the person's own."""
     if thread is None:
         made = await client.post("/threads", json={"metadata": {CANARY: CANARY}})
