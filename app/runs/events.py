@@ -69,7 +69,7 @@ class LogPage:
 
 
 _APPEND = "SELECT tenant.append_events($1, $2, $3, $4, $5, $6, $7, $8)"
-_SETTLE = "SELECT tenant.settle_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+_SETTLE = "SELECT tenant.settle_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
 _READ = "SELECT * FROM tenant.read_log($1, $2, $3, $4, $5)"
 
 
@@ -103,18 +103,20 @@ async def settle_run(
     *,
     error_code: str | None = None,
     error_message: str | None = None,
+    tool_calls: int = 0,
 ) -> RunState:
     """End a run: its last events and its outcome, in one transaction.
 
-    Returns the state that it is in now: ``cancelled``, whatever was asked, if a cancel of it was
-    accepted before.
+    ``tool_calls`` are those of this attempt. Returns the state that it is in now: ``cancelled``,
+    whatever was asked, if a cancel of it was accepted before.
 
     Raises:
         LeaseLost: the run is another worker's, or gone; nothing was written.
     """
     outcome = (state.value, error_code, error_message)
     claim = (run.run_id, run.fence)
-    (row,) = await database.call(run, _SETTLE, *claim, *outcome, first_seq, *_columns(events))
+    told = (first_seq, *_columns(events), tool_calls)
+    (row,) = await database.call(run, _SETTLE, *claim, *outcome, *told)
     return RunState(row[0])
 
 

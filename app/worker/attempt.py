@@ -32,6 +32,7 @@ from app.worker.outcome import (
 )
 from app.worker.parts import langgraph_modes
 from app.worker.repair import PartialAnswer, repair_thread
+from app.worker.tool_count import ToolCount, count_tool_calls
 from app.worker.writer import EventWriter
 from tenancy.checkpoints.pool import Fence
 from tenancy.checkpoints.saver import TenantSaver
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from tenancy.checkpoints.pool import CheckpointPool
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
+    from tenancy.scheduler.limits import Limits
 
 log = structlog.get_logger(__name__)
 
@@ -79,6 +81,8 @@ class ExecutionServices:
     models: ModelAccess
     announcer: Announcer
     limits: ExecutionLimits
+    allowed: Limits
+    """What a person may use for whom no other limits were set."""
 
 
 class Attempt:
@@ -92,6 +96,7 @@ class Attempt:
         self._broken = asyncio.Event()
         self._steps_left = self._allowed_steps()
         self._partial = PartialAnswer()
+        self._tools = ToolCount()
         self._scope = RunScope(loaded.run, services.models)
         self._saver = self._open_saver(loaded.head)
         self._writer = EventWriter(
@@ -158,13 +163,14 @@ class Attempt:
             body = {"error": outcome.code, "message": outcome.message}
             self._writer.emit(Event("error", to_json(body)))
         faults.reach("settle.before")
-        await self._writer.settle(outcome)
+        await self._writer.settle(outcome, self._tools.calls)
         faults.reach("settle.after")
 
     async def give_up(self) -> None:
         """Store what was handed in, since another attempt goes on from it."""
         await self._saver.close()
         await self._writer.flush()
+        await count_tool_calls(self._services.database, self._loaded.run, self._tools.calls)
 
     def step_ended(self) -> None:
         """A step is about to be stored: the budget is counted by steps, over all attempts."""
@@ -214,7 +220,7 @@ class Attempt:
         """The input and configuration of this attempt."""
         # Its own count, which subgraphs have as well, begins again with each attempt, and fails a
         # graph that ends with the last step: one more, and the count here comes first.
-        config = run_config(self._loaded, self._step_limit + 1)
+        config = run_config(self._loaded, self._step_limit + 1, self._tools)
         has_begun = False
         if not self._loaded.is_first:
             head = await graph.aget_state(thread_config(self._loaded))
@@ -310,9 +316,10 @@ class Attempt:
         )
 
     def _bound_graph(self, saver: TenantSaver) -> Pregel[Any, Any, Any, Any]:
-        run = self._loaded.run
-        store = TenantStore(self._services.pool, run.user_id, fence=Fence(run.run_id, run.fence))
-        graph = self._services.graphs.get(self._loaded.graph_id)
+        services, run = self._services, self._loaded.run
+        fence = Fence(run.run_id, run.fence)
+        store = TenantStore(services.pool, run.user_id, fence=fence, limits=services.allowed)
+        graph = services.graphs.get(self._loaded.graph_id)
         return graph.copy(update={"checkpointer": saver, "store": store})
 
     @property

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
+    from langchain_core.callbacks import BaseCallbackHandler
     from langchain_core.runnables import RunnableConfig
     from langgraph.types import StateSnapshot
 
@@ -103,8 +104,10 @@ def thread_config(loaded: LoadedRun) -> RunnableConfig:
     }
 
 
-def run_config(loaded: LoadedRun, recursion_limit: int) -> RunnableConfig:
-    """The configuration that the graph is run with."""
+def run_config(
+    loaded: LoadedRun, recursion_limit: int, listener: BaseCallbackHandler
+) -> RunnableConfig:
+    """The configuration that the graph is run with; the listener hears of all it calls."""
     wanted = loaded.request.config
     configurable = {
         **wanted.get("configurable", {}),
@@ -117,6 +120,7 @@ def run_config(loaded: LoadedRun, recursion_limit: int) -> RunnableConfig:
         "configurable": configurable,
         "tags": list(wanted.get("tags", ())),
         "recursion_limit": recursion_limit,
+        "callbacks": [listener],
         "metadata": {
             **loaded.metadata,
             "graph_id": loaded.graph_id,

@@ -158,7 +158,9 @@ async def _open_base(
         limits = ExecutionLimits(
             settings.run_seconds, settings.max_attempts, settings.recursion_limit
         )
-        execution = ExecutionServices(database, pool, graphs, models, announcer, limits)
+        execution = ExecutionServices(
+            database, pool, graphs, models, announcer, limits, default_limits(settings)
+        )
         yield _Base(execution, queue, seats, pools, keeper, announcer)
 
 

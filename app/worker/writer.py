@@ -100,8 +100,8 @@ class EventWriter:
         pending_bytes = self._buffer.size + self._storing_bytes
         return len(self._buffer) > MOST_PENDING or pending_bytes > MOST_PENDING_BYTES
 
-    async def settle(self, outcome: Outcome) -> None:
-        """Store what is left together with the run's outcome.
+    async def settle(self, outcome: Outcome, tool_calls: int = 0) -> None:
+        """Store what is left together with the run's outcome, and how many tools it called.
 
         Raises:
             LeaseLost: the run is another worker's; nothing was written.
@@ -118,6 +118,7 @@ class EventWriter:
                 [*self._storing, *self._buffer.take()],
                 error_code=outcome.code,
                 error_message=outcome.message,
+                tool_calls=tool_calls,
             )
         finally:
             # Also where it fails: the commit may have come about and only its answer been lost.

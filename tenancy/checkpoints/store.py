@@ -24,9 +24,10 @@ from langgraph.store.base import (
 )
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from langgraph.store.postgres.base import BasePostgresStore
+from psycopg.types.json import Jsonb
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Iterable, Mapping
 
     from langgraph.store.base import Op
     from psycopg import AsyncCursor
@@ -35,22 +36,41 @@ if TYPE_CHECKING:
     from tenancy.checkpoints.pool import CheckpointPool, Fence
     from tenancy.principal import UserId
 
+_BEGIN_GROWTH = "SELECT tenant.begin_growth(%s)"
+_REQUIRE_MEMORY = "SELECT tenant.require_memory(%s, %s)"
+
 
 class TenantStore(BaseStore):
-    """One user's items. Namespaces are relative to the user: no other can be named."""
+    """One user's items. Namespaces are relative to the user: no other can be named.
+
+    ``limits`` are the service's own, for whom no others were set; without any, as much may be kept
+    as one likes.
+    """
 
     supports_ttl = True
 
     def __init__(
-        self, pool: CheckpointPool, user_id: UserId, *, fence: Fence | None = None
+        self,
+        pool: CheckpointPool,
+        user_id: UserId,
+        *,
+        fence: Fence | None = None,
+        limits: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__()
         self._scope = str(user_id)
         self._rows = _StoreRows(pool, user_id, fence)
+        self._growing = self._rows if limits is None else _GrowingRows(pool, user_id, fence, limits)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run operations of this user, in one transaction."""
-        results = await self._rows.abatch([self._scoped(op) for op in ops])
+        """Run operations of this user, in one transaction.
+
+        Raises:
+            MemoryFull: the user would keep more than they may; nothing was written.
+        """
+        scoped = [self._scoped(op) for op in ops]
+        grows = any(isinstance(op, PutOp) and op.value is not None for op in scoped)
+        results = await (self._growing if grows else self._rows).abatch(scoped)
         return [self._relative(result) for result in results]
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:  # noqa: ARG002
@@ -120,3 +140,24 @@ class _StoreRows(AsyncPostgresStore):
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:  # noqa: ARG002
         async with self._pool.transaction(self._user_id, fence=self._fence, write=True) as cursor:
             yield cursor
+
+
+class _GrowingRows(_StoreRows):
+    """The same where something is added, of which there may not be too much."""
+
+    def __init__(
+        self,
+        pool: CheckpointPool,
+        user_id: UserId,
+        fence: Fence | None,
+        limits: Mapping[str, object],
+    ) -> None:
+        super().__init__(pool, user_id, fence)
+        self._limits = Jsonb(dict(limits))
+
+    @asynccontextmanager
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
+        async with super()._cursor(pipeline=pipeline) as cursor:
+            await cursor.execute(_BEGIN_GROWTH, (self._user_id,))
+            yield cursor
+            await cursor.execute(_REQUIRE_MEMORY, (self._user_id, self._limits))

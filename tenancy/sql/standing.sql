@@ -6,15 +6,6 @@ LANGUAGE sql STABLE AS $$
   SELECT to_char(p_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 $$;
 
--- Bytes that a person keeps in the store, as they are stored.
-CREATE OR REPLACE FUNCTION tenant.memory_bytes(p_user uuid) RETURNS bigint
-LANGUAGE sql STABLE AS $$
-  SELECT coalesce(
-    sum(pg_column_size(s.prefix) + pg_column_size(s.key) + pg_column_size(s.value)), 0
-  )::bigint
-  FROM public.store s WHERE s.user_id = p_user
-$$;
-
 -- What a person uses of each limit now, and when a window of it begins anew.
 CREATE OR REPLACE FUNCTION tenant.limit_use(p_user uuid, p_limits jsonb, p_at timestamptz)
 RETURNS jsonb

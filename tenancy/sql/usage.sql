@@ -66,3 +66,14 @@ BEGIN
   LEFT JOIN used u ON u.start = b.start
   ORDER BY b.start;
 END $$;
+
+-- Adds calls of tools to a person's usage, for an attempt that another one goes on from.
+CREATE OR REPLACE FUNCTION tenant.count_tool_calls(
+  p_user uuid, p_run uuid, p_fence bigint, p_calls int
+) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  PERFORM tenant.hold_fence(p_run, p_fence);
+  PERFORM tenant.count_usage(p_user, 0, p_calls);
+END $$;

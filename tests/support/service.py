@@ -106,16 +106,17 @@ async def running_web(settings: Settings) -> AsyncIterator[Web]:
 
 
 @asynccontextmanager
-async def running_worker(settings: Settings) -> AsyncIterator[None]:
-    """Run a worker in this process."""
-    ready = asyncio.Event()
+async def running_worker(settings: Settings) -> AsyncIterator[asyncio.Event]:
+    """Run a worker in this process; the event is set when it has ended by itself."""
+    ready, ended = asyncio.Event(), asyncio.Event()
     task = asyncio.create_task(run_worker(settings, ready.set))
     waiting = asyncio.create_task(ready.wait())
     try:
         await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             await task
-        yield
+        task.add_done_callback(lambda _: ended.set())
+        yield ended
     finally:
         waiting.cancel()
         task.cancel()

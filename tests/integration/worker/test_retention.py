@@ -60,8 +60,10 @@ def ended_run(tenants: TenantDatabase, dispatch: DispatchDatabase) -> Callable[.
         run = await claimed_run(tenants, dispatch, person, await make_thread(tenants, person))
         await append_events(tenants, run, 1, [Event(name, b"{}") for name in EVENTS])
         failed = state is RunState.ERROR
-        code = {"error_code": "graph_failed", "error_message": "It failed."} if failed else {}
-        await settle_run(tenants, run, state, len(EVENTS) + 1, [], **code)
+        code, message = ("graph_failed", "It failed.") if failed else (None, None)
+        await settle_run(
+            tenants, run, state, len(EVENTS) + 1, [], error_code=code, error_message=message
+        )
         return run
 
     return ended
