@@ -1,0 +1,193 @@
+"""A person's own feed: their limits and their runs, as they change, and silence otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from app.api import live, own_events
+from app.api.own_limits import own_limits
+from app.runs.tail import limits_key
+from tests.support.frames import Frame, follow, new_thread, read_run, start_run
+from tests.support.limits import limit, limits_of, named
+from tests.support.service import RunningService
+
+PATIENCE = 10
+
+
+class Feed:
+    """What one reader hears."""
+
+    def __init__(self, frames: AsyncIterator[Frame]) -> None:
+        self._frames = frames
+
+    async def next(self) -> Frame:
+        async with asyncio.timeout(PATIENCE):
+            return await anext(self._frames)
+
+    async def limits_where(self, name: str, used: int) -> dict[str, Any]:
+        """The first limits in which so much of one is used."""
+        while True:
+            frame = await self.next()
+            if frame.event == "limits" and named(frame.data, name)["used"] == used:
+                found: dict[str, Any] = frame.data
+                return found
+
+    async def run_in(self, state: str) -> dict[str, Any]:
+        """The first change of a run into a state."""
+        while True:
+            frame = await self.next()
+            if frame.event == "run" and frame.data["state"] == state:
+                found: dict[str, Any] = frame.data
+                return found
+
+
+@asynccontextmanager
+async def feed(client: httpx.AsyncClient) -> AsyncIterator[Feed]:
+    async with client.stream("GET", "/events") as response:
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        yield Feed(follow(response))
+
+
+@pytest.fixture(autouse=True)
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_events, "LOOK_SECONDS", 0.05)
+
+
+class TestTheFeed:
+    async def test_begins_with_the_limits(self, idle: RunningService) -> None:
+        http = idle.client("zoe")
+        async with feed(http) as events:
+            first = await events.next()
+            assert first.event == "limits"
+            found = await limits_of(http)
+            for part in ("plan", "weight", "runs", "waiting", "models"):
+                assert first.data[part] == found[part]
+
+    async def test_tells_what_becomes_of_a_run(self, service: RunningService) -> None:
+        http = service.client("yves")
+        async with feed(http) as events:
+            await events.next()
+            thread = await new_thread(http)
+            run = await start_run(http, thread)
+            ended = await events.run_in("success")
+            assert ended["run_id"] == run.rpartition("/")[2]
+            assert (ended["thread_id"], ended["status"]) == (thread, "success")
+            used = (await http.get("/me/usage")).json()["total"]
+            tokens = used["prompt_tokens"] + used["output_tokens"]
+            assert (await events.limits_where("tokens_per_day", tokens))["runs"]["running"] == 0
+
+    async def test_tells_of_a_run_that_waits_and_is_cancelled(self, idle: RunningService) -> None:
+        http = idle.client("xena")
+        async with feed(http) as events:
+            await events.next()
+            run = await start_run(http, await new_thread(http))
+            await events.run_in("pending")
+            waiting = (await events.limits_where("queued", 1))["waiting"]
+            assert [each["waits_for"] for each in waiting] == ["start"]
+            await http.post(f"{run}/cancel")
+            assert (await events.run_in("cancelled"))["status"] == "interrupted"
+            assert (await events.limits_where("queued", 0))["waiting"] == []
+
+    async def test_tells_each_change_once(self, idle: RunningService) -> None:
+        http = idle.client("walt")
+        async with feed(http) as events:
+            await events.next()
+            run = await start_run(http, await new_thread(http))
+            await events.run_in("pending")
+            await http.post(f"{run}/cancel")
+            await events.run_in("cancelled")
+            # Whatever else is heard of it, late or twice.
+            user_id = (await http.get("/me")).json()["user_id"]
+            for _ in range(3):
+                idle.web.services.tail._wake(f"{user_id}/{run.rpartition('/')[2]}")
+                await asyncio.sleep(0.1)
+            await start_run(http, await new_thread(http))
+            while (frame := await events.next()).event != "run":
+                pass
+            assert frame.data["state"] == "pending"
+
+    async def test_hears_nothing_of_others(self, idle: RunningService) -> None:
+        mine, other = idle.client("vera"), idle.client("uwe")
+        async with feed(mine) as events:
+            await events.next()
+            await start_run(other, await new_thread(other))
+            run = await start_run(mine, await new_thread(mine))
+            heard = [await events.next(), await events.next()]
+            runs = [each.data["run_id"] for each in heard if each.event == "run"]
+            assert runs == [run.rpartition("/")[2]]
+            (waiting,) = next(each for each in heard if each.event == "limits").data["waiting"]
+            assert waiting["run_id"] == run.rpartition("/")[2]
+
+    async def test_hears_that_other_limits_are_in_force(self, idle: RunningService) -> None:
+        http = idle.client("tess")
+        async with feed(http) as events:
+            await events.next()
+            user_id = await limit(idle, http, threads=7)
+            idle.web.services.announcer.run_changed(limits_key(user_id))  # type: ignore[arg-type]
+            while named((frame := await events.next()).data, "threads")["limit"] != 7:
+                assert frame.event == "limits"
+
+    async def test_looks_at_nothing_while_nothing_is_under_way(
+        self, idle: RunningService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looks: list[float] = []
+
+        async def look(*args: Any) -> Any:
+            looks.append(time.monotonic())
+            return await own_limits(*args)
+
+        monkeypatch.setattr(own_events, "own_limits", look)
+        http = idle.client("sven")
+        await start_run(http, await new_thread(http), after_seconds=3600)
+        async with feed(http) as events:
+            await events.next()
+            await asyncio.sleep(0.5)
+            assert len(looks) == 1
+
+    async def test_notices_when_a_scheduled_run_is_due(self, idle: RunningService) -> None:
+        http = idle.client("rosa")
+        await start_run(http, await new_thread(http), after_seconds=0.3)
+        async with feed(http) as events:
+            first = (await events.next()).data
+            assert first["runs"]["scheduled"] == 1
+            second = (await events.next()).data
+            assert (second["runs"]["scheduled"], second["runs"]["queued"]) == (0, 1)
+
+    async def test_is_one_of_the_persons_streams(self, idle: RunningService) -> None:
+        http = idle.client("quin")
+        await limit(idle, http, streams=1)
+        async with feed(http) as events:
+            assert named((await events.next()).data, "streams")["used"] == 1
+            refused = await http.get("/events")
+            assert (refused.status_code, refused.json()["code"]) == (429, "too_many_streams")
+
+    async def test_beats_in_silence_and_ends_with_the_assertion(
+        self, idle: RunningService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(live, "BEAT_SECONDS", 0.05)
+        http = idle.client("pia", lifetime=2)
+        async with asyncio.timeout(PATIENCE), http.stream("GET", "/events") as response:
+            said = b"".join([piece async for piece in response.aiter_raw()])
+        assert said.startswith(b"event: limits\n")
+        assert said.endswith(b": heartbeat\n\n")
+
+
+class TestTheFeedOfARunElsewhere:
+    async def test_tells_of_runs_that_this_process_did_not_accept(
+        self, service: RunningService
+    ) -> None:
+        web = await service.start_web()
+        here, there = service.client("olga"), service.client("olga", url=web.url)
+        async with feed(here) as events:
+            await events.next()
+            run = await start_run(there, await new_thread(there))
+            assert (await events.run_in("success"))["run_id"] == run.rpartition("/")[2]
+            assert (await read_run(there, run))[-1].data["status"] == "success"
