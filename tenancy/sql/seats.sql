@@ -72,6 +72,7 @@ CREATE OR REPLACE FUNCTION dispatch.free_seat(
 LANGUAGE plpgsql AS $$
 DECLARE
   candidate record;
+  servers_held boolean := false;
 BEGIN
   FOR candidate IN
     SELECT p.pool, p.server, v.capacity AS most, free.seat,
@@ -92,8 +93,12 @@ BEGIN
     ORDER BY u.used::float8 / p.capacity, p.pool
   LOOP
     IF candidate.most IS NOT NULL THEN
-      -- Other models have seats on it too.
-      PERFORM 1 FROM public.model_servers v WHERE v.server = candidate.server FOR NO KEY UPDATE;
+      -- Other models have seats on it too. All of this model's servers at once, so that whoever
+      -- holds several has taken them in one order.
+      IF NOT servers_held THEN
+        PERFORM dispatch.hold_models(ARRAY[p_model]);
+        servers_held := true;
+      END IF;
       CONTINUE WHEN candidate.most <= (
         SELECT count(*) FROM public.model_calls c JOIN public.pools p USING (pool)
         WHERE p.server = candidate.server AND c.seat IS NOT NULL
