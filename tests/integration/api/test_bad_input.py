@@ -345,7 +345,8 @@ class TestAnIdentity:
 
     async def test_is_not_asked_for_where_nobody_is_known(self, service: RunningService) -> None:
         nobody = service.client(None)
-        for path in ("/ok", "/info", "/ready", "/openapi.json", "/", "/chat/x"):
+        pages = ("/", "/chat/x", "/usage", "/queue")
+        for path in ("/ok", "/info", "/ready", "/openapi.json", *pages):
             assert (await nobody.get(path)).status_code == 200
 
     async def test_is_asked_for_before_the_body_is_read(self, service: RunningService) -> None:

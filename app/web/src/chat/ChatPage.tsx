@@ -107,6 +107,7 @@ export function ChatPage({ threadId }: { threadId: string | null }) {
         canSend={conversation.canSend && !isLoading}
         canStop={conversation.canStop}
         mishap={conversation.mishap}
+        refused={conversation.refused}
         onSend={conversation.send}
         onStop={conversation.stop}
       />

@@ -3,8 +3,10 @@ import { IconArrowUp, IconPlayerStopFilled } from "@tabler/icons-react";
 import { type KeyboardEvent, type SubmitEvent, useCallback, useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 
+import type { Refused } from "./againText";
 import classes from "./Composer.module.css";
 import { useDraft, writeDraft } from "./drafts";
+import { RefusedLine } from "./RefusedLine";
 
 interface ComposerProps {
   userId: string;
@@ -16,6 +18,8 @@ interface ComposerProps {
   canStop: boolean;
   /** What was tried here and did not work. */
   mishap: "send" | "stop" | null;
+  /** What was sent from here and is beyond a limit: it is back in the field. */
+  refused: Refused | null;
   onSend: (text: string) => void;
   onStop: () => void;
 }
@@ -57,7 +61,7 @@ function StopButton({ isStopping, canStop, onStop }: StopButtonProps) {
  * that is on its way.
  */
 export function Composer(props: ComposerProps) {
-  const { userId, threadId, isAnswering, mishap, onSend, onStop } = props;
+  const { userId, threadId, isAnswering, mishap, refused, onSend, onStop } = props;
   const { t } = useTranslation();
   const field = useRef<HTMLTextAreaElement>(null);
   const draft = useDraft(userId, threadId);
@@ -103,6 +107,7 @@ export function Composer(props: ComposerProps) {
           {t(`composer.mishap.${mishap}`)}
         </p>
       )}
+      {refused && <RefusedLine refused={refused} />}
       <Textarea
         ref={field}
         className={classes.field}

@@ -12,6 +12,7 @@ import { isRefusal } from "../api/problem";
 import type { WayOn } from "./ending";
 import { endingTitle, isFault } from "./endingTitle";
 import { failureText } from "./failureText";
+import { AgainText } from "./RefusedLine";
 import type { Conversation, Ending } from "./useConversation";
 
 interface EndingNoticeProps {
@@ -71,7 +72,10 @@ export function EndingNotice({ ending, conversation }: EndingNoticeProps) {
       icon={<IconAlertTriangle aria-hidden />}
       title={endingTitle(i18n, ending)}
     >
-      <Text size="sm">{failureText(i18n, problem)}</Text>
+      <Text size="sm">
+        {failureText(i18n, problem)}{" "}
+        {ending.at !== undefined && <AgainText refused={{ problem, at: ending.at }} />}
+      </Text>
       {reference !== undefined && (
         <Text size="xs" c="dimmed" mt="xs">
           {t("failure.reference", { id: reference })}

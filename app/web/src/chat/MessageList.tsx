@@ -3,13 +3,15 @@ import { IconArrowDown } from "@tabler/icons-react";
 import { useEffect, useId } from "react";
 import { Trans, useTranslation } from "react-i18next";
 
-import { announcement } from "./announcement";
+import { announcement, lostText } from "./announcement";
 import { EndingNotice } from "./EndingNotice";
 import classes from "./MessageList.module.css";
-import { incompleteMark } from "./messages";
+import { incompleteMark, messageText } from "./messages";
 import { MessageView } from "./MessageView";
 import type { Conversation } from "./useConversation";
 import { useStickToBottom } from "./useStickToBottom";
+import { useWaiting } from "./useWaiting";
+import { WaitingLine } from "./WaitingLine";
 
 interface MessageListProps {
   threadId: string | null;
@@ -45,6 +47,10 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
   const last = messages.at(-1);
   const isPending = isAnswering || isLost;
   const isGrowing = isPending && last?.type === "ai" && incompleteMark(last) === undefined;
+  // Each piece that comes says that nothing is waited for.
+  const heard = last === undefined ? "" : `${last.id ?? ""} ${messageText(last)}`;
+  const isAwaited = isAnswering && !isStopping && !isLost;
+  const waiting = useWaiting(isAwaited ? conversation.currentId : undefined, heard);
   const ownId = [...messages, ...queued].findLast(({ type }) => type === "human")?.id;
 
   // Another thread, or a message of one's own, is looked at from its end.
@@ -65,10 +71,11 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
             />
           ))}
           {isStopping && <StoppingLine tools={conversation.finishing} />}
-          {isPending && !isStopping && (isLost || !isGrowing) && (
+          {waiting && <WaitingLine waiting={waiting} />}
+          {isPending && !isStopping && !waiting && (isLost || !isGrowing) && (
             <div className={classes.waiting}>
               <Loader type="dots" size="sm" aria-hidden />
-              {isLost ? t("connection.reconnecting") : t("chat.thinking")}
+              {isLost ? lostText(i18n, conversation.lostTo) : t("chat.thinking")}
             </div>
           )}
           {ending && !isLost && <EndingNotice ending={ending} conversation={conversation} />}
@@ -90,7 +97,7 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
         </ActionIcon>
       )}
       <VisuallyHidden role="status" aria-live="polite">
-        {announcement(i18n, conversation)}
+        {announcement(i18n, conversation, waiting)}
       </VisuallyHidden>
     </div>
   );

@@ -12,6 +12,7 @@ const whole = {
   isAnswering: false,
   isStopping: false,
   isLost: false,
+  lostTo: null,
   isUnderWay: false,
   ending: undefined,
 };
@@ -31,6 +32,30 @@ describe("what a screen reader is told", () => {
   it("is that the connection was lost, and not what had come until then", () => {
     const lost = { ...whole, isLost: true, isUnderWay: true };
     expect(announcement(i18n, lost)).toBe("connection.reconnecting");
+  });
+
+  it("is that the answer waits for its turn, and not at which place", () => {
+    const growing = { ...whole, messages: [question], isAnswering: true, isUnderWay: true };
+    const waiting = {
+      run_id: "r1",
+      thread_id: "t1",
+      waits_for: "model" as const,
+      since: "2026-01-01T00:00:00Z",
+      due_at: null,
+      place: 3,
+      expected_wait_seconds: 20,
+      why: "queue" as const,
+    };
+    expect(announcement(i18n, growing, waiting)).toBe("place.heard");
+    expect(announcement(i18n, growing, { ...waiting, place: 2 })).toBe("place.heard");
+    expect(announcement(i18n, { ...growing, isStopping: true }, waiting)).toBe("chat.stopping");
+  });
+
+  it("is which limit keeps the answer from being read", () => {
+    const lostTo = { status: 429, code: "too_many_streams", message: "" };
+    expect(announcement(i18n, { ...whole, isLost: true, isUnderWay: true, lostTo })).toBe(
+      "failure.code.too_many_streams",
+    );
   });
 
   it("is nothing while it is not known yet how the answer ended", () => {

@@ -1,5 +1,7 @@
 import type { i18n as I18n } from "i18next";
 
+import type { Waiting } from "../api/limits";
+import type { Problem } from "../api/problem";
 import { endingTitle } from "./endingTitle";
 import { failureText } from "./failureText";
 import { incompleteText } from "./incompleteText";
@@ -8,8 +10,13 @@ import type { Conversation, Ending } from "./useConversation";
 
 type Announced = Pick<
   Conversation,
-  "messages" | "isAnswering" | "isStopping" | "isLost" | "isUnderWay" | "ending"
+  "messages" | "isAnswering" | "isStopping" | "isLost" | "lostTo" | "isUnderWay" | "ending"
 >;
+
+/** Why the stream is not there just now. */
+export function lostText(i18n: Pick<I18n, "t">, problem: Problem | null): string {
+  return problem === null ? i18n.t("connection.reconnecting") : failureText(i18n, problem);
+}
 
 function ended(i18n: Pick<I18n, "t">, ending: Ending): string {
   const { problem, wayOn } = ending;
@@ -20,14 +27,20 @@ function ended(i18n: Pick<I18n, "t">, ending: Ending): string {
 }
 
 /**
- * What a screen reader is told: that an answer is on its way, then the whole of it, once, or that
- * it will not be whole.
+ * What a screen reader is told: that an answer is on its way, or waits for its turn, but not at
+ * which place, which would be told over and over; then the whole of it, once, or that it will not
+ * be whole.
  */
-export function announcement(i18n: Pick<I18n, "t">, conversation: Announced): string {
+export function announcement(
+  i18n: Pick<I18n, "t">,
+  conversation: Announced,
+  waiting: Waiting | null = null,
+): string {
   const { t } = i18n;
   const { messages, isAnswering, isStopping, isLost, isUnderWay, ending } = conversation;
-  if (isLost) return t("connection.reconnecting");
-  if (isAnswering) return isStopping ? t("chat.stopping") : t("chat.answering");
+  if (isLost) return lostText(i18n, conversation.lostTo);
+  if (isAnswering && isStopping) return t("chat.stopping");
+  if (isAnswering) return waiting === null ? t("chat.answering") : t("place.heard");
   if (ending) return ended(i18n, ending);
   const answer = messages.at(-1);
   // As long as it is not known how it ended, what there is of it may not be the whole.

@@ -2,7 +2,8 @@ import type { Checkpoint, Message } from "@langchain/langgraph-sdk";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { isRefusal, type Problem, toProblem } from "../api/problem";
+import { isLimit, isRefusal, type Problem, toProblem } from "../api/problem";
+import type { Refused } from "./againText";
 import { type WayOn, wayOn } from "./ending";
 import {
   type HumanMessage,
@@ -26,6 +27,9 @@ interface Unsent {
   threadId: string | null;
   message: HumanMessage | null;
   problem: Problem;
+  at: number;
+  /** It is back where it was written. */
+  isReturned: boolean;
 }
 
 interface ConversationOptions {
@@ -40,6 +44,8 @@ export interface Ending {
   /** Why it failed; none where it was stopped on request. */
   problem?: Problem;
   isUnsent: boolean;
+  /** When it failed, where the service may have said when to try again. */
+  at?: number;
   /** None where nothing is missing. */
   wayOn: WayOn | null;
 }
@@ -51,10 +57,12 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
   const { stream, head, runs, isLost, isAnswering, current, finishing, ...run } = useRunStream({
     threadId,
     onThreadCreated,
-    onSendFailed: (id, message, problem) => {
-      setUnsent({ threadId: id, message, problem });
-      const isToReturn = isRefusal(problem) || problem.status === 401;
-      if (message && isToReturn) onReturned(id, messageText(message));
+    onSendFailed: (id, { message, isNew }, problem) => {
+      const isToReturn =
+        isRefusal(problem) || problem.status === 401 || (isNew && isLimit(problem));
+      const isReturned = message !== null && isToReturn;
+      setUnsent({ threadId: id, message, problem, at: Date.now(), isReturned });
+      if (isReturned) onReturned(id, messageText(message));
     },
   });
   const listed = runs.data ?? [];
@@ -66,7 +74,9 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
   const sent = useRunInputs(unsettledRuns(listed));
 
   const unsent = lastUnsent?.threadId === threadId ? lastUnsent : undefined;
-  const refusedId = unsent && isRefusal(unsent.problem) ? unsent.message?.id : undefined;
+  const isBeyondLimit = unsent !== undefined && unsent.isReturned && isLimit(unsent.problem);
+  const isRefused = unsent !== undefined && (isRefusal(unsent.problem) || isBeyondLimit);
+  const refusedId = isRefused ? unsent.message?.id : undefined;
   const stored = storedMessages(head.data?.[0]?.values);
   const { messages, queued } = placeSent(
     shownMessages(isAnswering ? stream.messages : withStoredMarks(stream.messages, stored)),
@@ -76,6 +86,7 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
 
   function send(message: HumanMessage | null, from?: Checkpoint) {
     setUnsent(null);
+    enqueueing.forget();
     run.submit(message, from);
   }
 
@@ -91,9 +102,9 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
 
   function ending(): Ending | undefined {
     if (isAnswering) return undefined;
-    if (unsent) {
-      const { problem, message } = unsent;
-      return { problem, isUnsent: message !== null, wayOn: message ? "retry" : "continue" };
+    if (unsent && !isBeyondLimit) {
+      const { problem, message, at } = unsent;
+      return { problem, at, isUnsent: message !== null, wayOn: message ? "retry" : "continue" };
     }
     const failure = lastFailure(listed);
     const problem = failure ? { status: 0, ...failure } : run.failure;
@@ -107,6 +118,17 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     });
     if (way === null && !problem) return undefined;
     return { ...(problem && { problem }), isUnsent: false, wayOn: way };
+  }
+
+  function mishap(): "stop" | "send" | null {
+    if (stopping.hasFailed) return "stop";
+    return enqueueing.failure && !isLimit(enqueueing.failure.problem) ? "send" : null;
+  }
+
+  /** What is beyond a limit, and back in the field. */
+  function refused(): Refused | null {
+    if (unsent && isBeyondLimit) return unsent;
+    return enqueueing.failure && isLimit(enqueueing.failure.problem) ? enqueueing.failure : null;
   }
 
   return {
@@ -128,14 +150,20 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     isStopping: isAnswering && (stopping.isStopping || finishing !== null),
     finishing: finishing ?? [],
     /** Why what was asked for while an answer was on its way was not done. */
-    mishap: stopping.hasFailed ? ("stop" as const) : enqueueing.hasFailed ? ("send" as const) : null,
+    mishap: mishap(),
+    refused: refused(),
+    /** The run whose answer is awaited, once it is known. */
+    currentId: current?.run_id,
+    lostTo: run.lostTo,
     /** Not while the first message of a new chat is on its way: there is nowhere to send to. */
     canSend: threadId !== null || !isAnswering,
     send: (text: string) => {
       const message = humanMessage(text);
       // The stream is taken by the answer; a message must be with the service at once all the same.
-      if (threadId !== null && (isAnswering || isAnyActive(listed))) enqueueing.send(message);
-      else send(message);
+      if (threadId !== null && (isAnswering || isAnyActive(listed))) {
+        if (isBeyondLimit) setUnsent(null);
+        enqueueing.send(message);
+      } else send(message);
     },
     retry: () => {
       retry.mutate();

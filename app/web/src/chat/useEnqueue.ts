@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { client } from "../api/client";
+import { toProblem } from "../api/problem";
 import { type HumanMessage, messageText } from "./messages";
 import { rememberSent } from "./runInputs";
 import { refreshThread } from "./threadQueries";
@@ -34,10 +35,15 @@ export function useEnqueue(
     },
     onSettled: (_, __, { to }) => refreshThread(queries, to, "runs"),
   });
+  const hasFailed = enqueue.isError && enqueue.variables.to === threadId;
   return {
     send: (message: HumanMessage) => {
       if (threadId !== null) enqueue.mutate({ to: threadId, message });
     },
-    hasFailed: enqueue.isError && enqueue.variables.to === threadId,
+    forget: enqueue.reset,
+    /** Why the last message was not taken, and when it was sent. */
+    failure: hasFailed
+      ? { problem: toProblem(enqueue.error), at: enqueue.submittedAt }
+      : null,
   };
 }

@@ -4,7 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 
 import { ASSISTANT_ID, client } from "../api/client";
-import { type Problem, toProblem } from "../api/problem";
+import { isLimit, type Problem, toProblem } from "../api/problem";
 import type { ConversationState } from "../api/types";
 import { THREADS_KEY } from "../threads/useThreads";
 import { endingWith, type HumanMessage } from "./messages";
@@ -22,14 +22,29 @@ const REDRAW_MS = 40;
 interface RunStreamOptions {
   threadId: string | null;
   onThreadCreated: (threadId: string) => void;
-  /** What was asked got no answer to say that it was accepted; without a message: to go on. */
-  onSendFailed: (threadId: string | null, message: HumanMessage | null, problem: Problem) => void;
+  /** What was asked got no answer to say that it was accepted. */
+  onSendFailed: (threadId: string | null, sent: Sent, problem: Problem) => void;
+}
+
+/** What is asked of the service. */
+export interface Sent {
+  /** None: to go on with what is left to be run. */
+  message: HumanMessage | null;
+  /** The thread does not hold it yet. */
+  isNew: boolean;
 }
 
 /** The run whose stream is being read. */
 interface Reading extends RunRef {
   /** It has ended before: what is read is no answer on its way. */
   isOver: boolean;
+}
+
+/** The connection to a stream is gone, or was not to be had. */
+interface Lost {
+  at: number;
+  /** What the service said, where it said something. */
+  problem: Problem;
 }
 
 /** Why the run whose stream was read last failed. */
@@ -46,7 +61,7 @@ interface Failed extends RunRef {
 export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStreamOptions) {
   const queries = useQueryClient();
   const [read] = useState(() => new ReadRuns());
-  const [lostAt, setLostAt] = useState<number | null>(null);
+  const [lost, setLost] = useState<Lost | null>(null);
   const [reading, setReading] = useState<Reading | null>(null);
   const [failed, setFailed] = useState<Failed | null>(null);
   const [finishing, setFinishing] = useState<string[] | null>(null);
@@ -56,7 +71,7 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
   // A thread is gone on with by the graph that answered in it before.
   const assistantId = lastRun(runs.data ?? [])?.assistant_id ?? ASSISTANT_ID;
   // Refs, because the callbacks of a stream outlive the render that started it.
-  const sending = useRef<{ message: HumanMessage | null }>(null);
+  const sending = useRef<Sent>(null);
   const shownThread = useRef(threadId);
 
   useEffect(() => {
@@ -74,9 +89,9 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     setReading(run);
   }
 
-  function failToSend(message: HumanMessage | null, problem: Problem) {
+  function failToSend(sent: Sent, problem: Problem) {
     const id = shownThread.current;
-    onSendFailed(id, message, problem);
+    onSendFailed(id, sent, problem);
     // It may have arrived all the same: then there is a run that nobody has read.
     if (id !== null) read.open(id);
     refresh(id);
@@ -108,12 +123,12 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
       const sent = sending.current;
       sending.current = null;
       if (run === undefined) {
-        if (sent) failToSend(sent.message, toProblem(error));
+        if (sent) failToSend(sent, toProblem(error));
         return;
       }
       if (isConnectionLoss(error)) {
         read.open(run.thread_id);
-        setLostAt(Date.now());
+        setLost({ at: Date.now(), problem: toProblem(error) });
       } else {
         read.settle(run.run_id);
         const { thread_id, run_id } = run;
@@ -125,7 +140,7 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     },
   });
 
-  const isLost = lostAt !== null && runs.dataUpdatedAt <= lostAt;
+  const isLost = lost !== null && runs.dataUpdatedAt <= lost.at;
   useRunReader({
     threadId,
     runs: runs.data,
@@ -144,10 +159,10 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
    * message, what is left to be run is run.
    */
   function submit(message: HumanMessage | null, from?: Checkpoint) {
-    sending.current = { message };
+    const isNew = message !== null && from === undefined;
+    sending.current = { message, isNew };
     setReading(null);
     setFailed(null);
-    const isNew = message !== null && from === undefined;
     void stream.submit(isNew ? { messages: [message] } : null, {
       ...(from === undefined ? {} : { checkpoint: from }),
       onDisconnect: "continue",
@@ -165,6 +180,8 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     runs,
     assistantId,
     isLost,
+    /** Why it is: a limit, where the service named one. */
+    lostTo: isLost && isLimit(lost.problem) ? lost.problem : null,
     isAnswering,
     /** The run that is under way, once it is known. */
     current: isAnswering && reading?.thread_id === threadId ? reading : undefined,

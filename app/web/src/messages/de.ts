@@ -63,7 +63,7 @@ export const de: Catalogue = {
     stopping: "Wird angehalten …",
     refused: "Nicht gesendet. {{reason}}",
     againIn: "In {{span}} können Sie es noch einmal versuchen.",
-    againNow: "Sie können sie jetzt senden.",
+    againNow: "Sie können es jetzt noch einmal versuchen.",
     mishap: {
       stop: "Die Antwort ließ sich nicht anhalten: Der Dienst hat nicht reagiert. Bitte versuchen Sie es noch einmal.",
       send: "Die Nachricht wurde nicht gesendet. Sie steht noch hier; bitte versuchen Sie es noch einmal.",

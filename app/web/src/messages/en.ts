@@ -62,7 +62,7 @@ export const en = {
     stopping: "Stopping…",
     refused: "Not sent. {{reason}}",
     againIn: "You can try again in {{span}}.",
-    againNow: "You can send it now.",
+    againNow: "You can try it now.",
     mishap: {
       stop: "The answer could not be stopped: the service did not respond. Please try again.",
       send: "The message was not sent. It is still here; please try again.",
