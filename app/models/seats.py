@@ -78,6 +78,7 @@ class SeatKeeper:
         limits: the service's own, for whom no others were set.
         announce: tells another worker that a call of its runs was given a seat.
         wait_seconds: how long a call waits for a model none of whose pools works.
+        poll_seconds: how often a call that waits looks for itself.
     """
 
     def __init__(
@@ -87,12 +88,14 @@ class SeatKeeper:
         limits: Limits,
         announce: Callable[[UUID], None],
         wait_seconds: float,
+        poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._worker_id = worker_id
         self._database = database
         self._limits = limits
         self._announce = announce
         self._wait_seconds = wait_seconds
+        self._poll_seconds = poll_seconds
         self._waiting: dict[UUID, asyncio.Event] = {}
         self._settling: set[asyncio.Task[None]] = set()
 
@@ -171,7 +174,7 @@ class SeatKeeper:
         """Return once the call was given a seat, or may have been without a word."""
         woken = self._waiting[call_id]
         with suppress(TimeoutError):
-            async with asyncio.timeout(POLL_SECONDS):
+            async with asyncio.timeout(self._poll_seconds):
                 await woken.wait()
         woken.clear()
 
