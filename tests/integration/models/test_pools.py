@@ -20,6 +20,7 @@ from app.models.scope import RunScope
 from app.models.seats import SeatKeeper
 from app.worker.tend import SeatTender
 from tenancy.database.crossing import DispatchDatabase
+from tenancy.database.signals import SEAT_GRANTED, Announcer, Listener
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal
 from tenancy.scheduler.pools import PoolDatabase, PoolDeclaration
@@ -351,3 +352,55 @@ class TestACallThatWaits:
             assert await ask() == SAID
         await scheduler.keeper.stop()
         assert await scheduler.calls() == 0
+
+
+class TestTwoWorkers:
+    @pytest.mark.parametrize("told", [True, False], ids=["told", "nobody told"])
+    async def test_a_seat_that_one_gives_back_goes_to_a_call_that_waits_in_the_other(
+        self,
+        scheduler: Scheduler,
+        server: ScriptedModelServer,
+        database: TestDatabase,
+        alice: Principal,
+        bob: Principal,
+        monkeypatch: pytest.MonkeyPatch,
+        told: bool,
+    ) -> None:
+        monkeypatch.setattr("app.models.seats.POLL_SECONDS", 0.05 if not told else 2 * PATIENCE)
+        await scheduler.declare(("a", server.url), capacity=1)
+        server.enqueue(Script(stall_at=1))
+        async with (
+            asyncio.timeout(PATIENCE),
+            another_worker(scheduler, database, told=told) as there,
+            scheduler.run_of(alice),
+        ):
+            holding = asyncio.create_task(ask())
+            stalled = await server.wait_for_stall()
+            async with there.run_of(bob):
+                waiting = asyncio.create_task(ask())
+                await scheduler.until(scheduler.calls, 2)
+                server.release(stalled)
+                assert [await holding, await waiting] == [SAID, SAID]
+
+
+@asynccontextmanager
+async def another_worker(
+    scheduler: Scheduler, database: TestDatabase, *, told: bool
+) -> AsyncIterator[Scheduler]:
+    """One that is told by the first of the seats that its calls are given, or is not."""
+    worker = await make_worker(scheduler.dispatch)
+    keeper = SeatKeeper(worker, scheduler.seats, {}, lambda call: None, WAIT_SECONDS)
+    access = ModelAccess(keeper, QUICK)
+    announcer = Announcer(database.dsn("service"))
+    listener = Listener(database.dsn("service"), {SEAT_GRANTED: keeper.hear})
+    if told:
+        scheduler.keeper._announce = announcer.seat_granted
+    await announcer.start()
+    await listener.start()
+    try:
+        yield replace(scheduler, worker=worker, keeper=keeper, access=access)
+    finally:
+        await listener.stop()
+        await announcer.stop()
+        await access.aclose()
+        await keeper.stop()
