@@ -102,7 +102,7 @@ class TestASuspendedPerson:
                 await claim.execute(CLAIMING)
                 await claim.execute("UPDATE run_queues SET claimable = false")
                 lifting = asyncio.create_task(oversight.clear_limits(alice.user_id))
-                while not await superuser.fetchval(SOMEBODY_WAITS_FOR_CLAIMS):
+                while not await superuser.fetchval(SOMEBODY_WAITS_FOR_CLAIMS):  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
             await lifting
         finally:
