@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from tenancy.scheduler.limits import RULES
-from tenancy.scheduler.own import LimitUse
+from tenancy.scheduler.own import MOST_LISTED, LimitUse
 
 if TYPE_CHECKING:
     from tenancy.scheduler.own import ModelUse, OwnStanding, WaitingCall, WaitingRun
@@ -83,7 +83,7 @@ def _waiting_runs(own: OwnStanding, places: Places, model: str) -> list[dict[str
     default = _named(own, model)
     place_of = dict(zip((run.run_id for run in startable(own)), places.runs, strict=False))
     waiting = []
-    for run in own.runs[: max(0, len(own.runs) - len(own.calls))]:
+    for run in own.runs[: MOST_LISTED - len(own.calls)]:
         place = place_of.get(run.run_id)
         why = _why_run(own, run, default, is_next=run.run_id in place_of)
         waiting.append(
