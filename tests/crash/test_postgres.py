@@ -24,6 +24,7 @@ from tests.support.tenancy import TestDatabase
 
 PATIENCE = 20.0
 """Longer than a process needs to end that cannot reach Postgres."""
+_LOOK_SECONDS = 0.01
 PACE = 40
 """Words a second: an answer of the load below takes about half a second."""
 
@@ -75,6 +76,38 @@ class TestPostgresThatIsRestarted:
             await stage.assert_whole()
             assert web.process.returncode is None
             assert worker.process.returncode is None, worker.output
+
+    async def test_costs_no_call_that_waits_for_a_seat_and_none_that_is_to_be_settled(
+        self, server: EmbeddedPostgres, tmp_path: Path
+    ) -> None:
+        one_seat = {**QUICK_LEASE, "STOA_LEASE_SECONDS": "20", "STOA_OLLAMA_CAPACITY": "1"}
+        async with staged_on(server, tmp_path) as stage:
+            model = stage.deployment.model
+            model.enqueue(Script(text="You said: first", stall_at=1))
+            await asyncio.gather(stage.open_web(), stage.deployment.start_worker(**one_seat))
+            first = await _say(stage, "first")
+            stalled = await model.wait_for_stall()
+            second = await _say(stage, "second")
+            async with stage.deployment.superuser() as connection, asyncio.timeout(PATIENCE):
+                while await connection.fetchval("SELECT count(*) FROM model_calls") < 2:  # noqa: ASYNC110
+                    await asyncio.sleep(_LOOK_SECONDS)
+            await server.stop()
+            model.release(stalled)
+            await model.wait_for_finish()
+            await server.start()
+            await asyncio.gather(first, second)
+            await stage.owner.dispose()
+            await stage.assert_whole()
+            # Neither run was given up: each asked the model once.
+            assert len(model.requests) == 2
+            async with stage.deployment.superuser() as connection:
+                assert await connection.fetchval("SELECT count(*) FROM model_calls") == 0
+                assert await connection.fetchval("SELECT sum(calls) FROM usage_hours") == 2
+
+
+async def _say(stage: Stage, text: str) -> asyncio.Task[None]:
+    person = stage.person()
+    return asyncio.create_task(person.read(await person.say(new_thread(), text)))
 
 
 async def _talk(stage: Stage, number: int) -> None:

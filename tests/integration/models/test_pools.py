@@ -363,10 +363,8 @@ class TestTwoWorkers:
         database: TestDatabase,
         alice: Principal,
         bob: Principal,
-        monkeypatch: pytest.MonkeyPatch,
         told: bool,
     ) -> None:
-        monkeypatch.setattr("app.models.seats.POLL_SECONDS", 0.05 if not told else 2 * PATIENCE)
         await scheduler.declare(("a", server.url), capacity=1)
         server.enqueue(Script(stall_at=1))
         async with (
@@ -389,7 +387,8 @@ async def another_worker(
 ) -> AsyncIterator[Scheduler]:
     """One that is told by the first of the seats that its calls are given, or is not."""
     worker = await make_worker(scheduler.dispatch)
-    keeper = SeatKeeper(worker, scheduler.seats, {}, lambda call: None, WAIT_SECONDS)
+    poll_seconds = 2 * PATIENCE if told else 0.05
+    keeper = SeatKeeper(worker, scheduler.seats, {}, lambda call: None, WAIT_SECONDS, poll_seconds)
     access = ModelAccess(keeper, QUICK)
     announcer = Announcer(database.dsn("service"))
     listener = Listener(database.dsn("service"), {SEAT_GRANTED: keeper.hear})
