@@ -11,9 +11,17 @@ import orjson
 from tests.support.service import RunningService
 
 
-async def limit(service: RunningService, client: httpx.AsyncClient, **limits: float | None) -> str:
-    """Give the person behind a client limits of their own, in place of those they had."""
-    user_id = str((await client.get("/me")).json()["user_id"])
+async def limit(
+    service: RunningService,
+    client: httpx.AsyncClient,
+    who: str | None = None,
+    **limits: float | None,
+) -> str:
+    """Give the person behind a client limits of their own, in place of those they had.
+
+    ``who`` is their id, where they cannot be asked just now. Returns it.
+    """
+    user_id = who or str((await client.get("/me")).json()["user_id"])
     connection = await asyncpg.connect(service.postgres.dsn("owner", service.database))
     try:
         await connection.execute(
