@@ -9,6 +9,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from app.dev.ports import free_port
 from tenancy.scheduler.oversight import OversightDatabase
 from tests.integration.scheduler.conftest import stage as stage
 from tests.support.postgres import PostgresServer
@@ -21,7 +22,7 @@ CANARY = "the canary sings at midnight"
 
 @pytest.fixture(scope="package")
 async def service(postgres: PostgresServer) -> AsyncIterator[RunningService]:
-    async with running_service(postgres) as running:
+    async with running_service(postgres, metrics_port=free_port()) as running:
         yield running
 
 
