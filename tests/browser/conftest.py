@@ -20,6 +20,8 @@ DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 PATIENCE_MS = 20_000
+SLOTS = 8
+"""Model calls at once, as the model server and the service have it."""
 Meet = Callable[..., Awaitable[Visitor]]
 
 
@@ -66,8 +68,10 @@ async def stack(
 ) -> AsyncIterator[Stack]:
     data = tmp_path_factory.mktemp("browser") / "data"
     async with (
-        ScriptedModelServer(slots=8) as model,
-        development(data, model.url, STOA_GRAPHS=str(GRAPHS)) as url,
+        ScriptedModelServer(slots=SLOTS) as model,
+        development(
+            data, model.url, STOA_GRAPHS=str(GRAPHS), STOA_OLLAMA_CAPACITY=str(SLOTS)
+        ) as url,
     ):
         yield Stack(url, model)
 
@@ -84,7 +88,12 @@ async def visitors(chromium: Browser, url: str) -> AsyncIterator[Meet]:
     contexts = []
 
     async def bring(
-        name: str, *, viewport: dict[str, int] = DESKTOP, locale: str = "en-US", **options: Any
+        name: str,
+        *,
+        viewport: dict[str, int] = DESKTOP,
+        locale: str = "en-US",
+        operator: bool = False,
+        **options: Any,
     ) -> Visitor:
         context = await chromium.new_context(
             viewport={"width": viewport["width"], "height": viewport["height"]},
@@ -95,7 +104,7 @@ async def visitors(chromium: Browser, url: str) -> AsyncIterator[Meet]:
         contexts.append(context)
         visitor = Visitor(context, await context.new_page(), url)
         if name:
-            await visitor.sign_in(name)
+            await visitor.sign_in(name, operator=operator)
         return visitor
 
     yield bring

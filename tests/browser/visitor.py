@@ -39,9 +39,10 @@ class Visitor:
         """The complaints without those of the stream's client about a run that failed."""
         return [each for each in self.complaints if not each.startswith(beginning)]
 
-    async def sign_in(self, name: str) -> None:
+    async def sign_in(self, name: str, *, operator: bool = False) -> None:
         """Open the service and give a name on the page that it leads to."""
         await self.page.goto(self.base_url)
+        await self.page.locator("[name=operator]").set_checked(operator)
         await self.page.locator("#name").fill(name)
         await self.page.keyboard.press("Enter")
         await expect(self.composer).to_be_visible()
@@ -144,7 +145,12 @@ class Visitor:
 
     async def post(self, path: str, body: object) -> Any:
         """Send the API something as this person, with the browser's own cookie."""
-        answer = await self.context.request.post(f"{self.base_url}{path}", data=body)
+        return await self.send("POST", path, body)
+
+    async def send(self, method: str, path: str, body: object) -> Any:
+        """The same, by any method."""
+        url = f"{self.base_url}{path}"
+        answer = await self.context.request.fetch(url, method=method, data=body)
         assert answer.ok, await answer.text()
         return await answer.json()
 

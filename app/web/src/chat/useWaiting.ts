@@ -1,6 +1,6 @@
 import type { Waiting } from "../api/limits";
+import { useHeld } from "../layout/useHeld";
 import { useLimits } from "../live/useLimits";
-import { useHeld } from "./useHeld";
 
 /** How long nothing has to come before one asks what is waited for. */
 const SILENCE_MS = 600;

@@ -3,17 +3,22 @@ import { lazy, Suspense } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Page, Section } from "../layout/Page";
+import { useHeld } from "../layout/useHeld";
 import { useLimits } from "../live/useLimits";
 import { LimitList } from "./LimitList";
 import { ModelList } from "./ModelList";
 import { RunList } from "./RunList";
+
+/** How long the stream may be away without a word: it is opened again in a moment. */
+const AWAY_MS = 5_000;
 
 const UsageCharts = lazy(() => import("./UsageCharts"));
 
 /** What one may use and does use, what runs and what waits, now and over time. */
 export default function LimitsPage() {
   const { t } = useTranslation();
-  const { data: limits, isLive, isError, isLoadingError, refetch } = useLimits();
+  const { data: limits, isLive, isLoadingError, refetch } = useLimits();
+  const isAway = useHeld(!isLive, AWAY_MS);
   return (
     <Page title={t("usage.title")}>
       {isLoadingError && (
@@ -30,7 +35,11 @@ export default function LimitsPage() {
       )}
       {limits && (
         <>
-          {isError && !isLive && <Alert color="gray">{t("usage.polled")}</Alert>}
+          {isAway && (
+            <Alert color="gray" role="status">
+              {t("usage.polled")}
+            </Alert>
+          )}
           <Section title={t("usage.limits.heading")}>
             {limits.plan !== null && (
               <Text size="sm" c="dimmed">
