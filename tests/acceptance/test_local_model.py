@@ -28,10 +28,15 @@ from app.dev.model.weights import SIZE, ensure_weights
 from app.models.chat import build_chat_model
 from app.models.errors import ModelMissing, ModelUnsupported
 from app.models.health import probe
+from tests.support.deployment import deployed
+from tests.support.frames import new_thread
 from tests.support.models import FreeSeats, model_calls
+from tests.support.tenancy import TestDatabase
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "stoa" / "model"
 PATIENCE = 60.0
+ENOUGH_ANSWERS = 15
+"""One more or less is within a tenth of them, nearly twice."""
 
 SERVE = """
 import asyncio, sys
@@ -249,3 +254,52 @@ class TestStarting:
         in_the_way.touch()
         with pytest.raises(DevelopmentError, match="write permission"):
             await ensure_weights(in_the_way / "cache")
+
+
+class TestTwoPeople:
+    @pytest.mark.timeout(60)
+    async def test_have_the_same_share_of_it_though_one_floods_it(
+        self, url: str, template: TestDatabase, tmp_path: Path
+    ) -> None:
+        async with deployed(template, tmp_path) as deployment:
+            settings = {
+                "STOA_OLLAMA_URL": url,
+                "STOA_OLLAMA_CAPACITY": "2",
+                "STOA_MODEL_CONTEXT": "1024",
+                "STOA_MODEL_OUTPUT": "8",
+            }
+            web, _ = await asyncio.gather(
+                deployment.start_web(**settings), deployment.start_worker(**settings)
+            )
+            flooding, steady = (deployment.http(name, web) for name in ("ada", "bob"))
+            answers = asyncio.Semaphore(0)
+            talks = [_keep_asking(flooding, asyncio.Semaphore(0)) for _ in range(8)]
+            talks += [_keep_asking(steady, answers) for _ in range(2)]
+            tasks = [asyncio.create_task(talk) for talk in talks]
+            try:
+                for _ in range(ENOUGH_ANSWERS):
+                    await answers.acquire()
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            async with deployment.superuser() as connection:
+                rows = await connection.fetch(
+                    "SELECT sum(prompt_tokens + output_tokens)::int AS tokens, sum(calls)::int AS n"
+                    " FROM usage_hours GROUP BY user_id"
+                )
+        used = [row["tokens"] for row in rows]
+        assert len(used) == 2
+        assert max(used) - min(used) <= 0.1 * max(used), rows
+
+
+async def _keep_asking(client: httpx.AsyncClient, answers: asyncio.Semaphore) -> None:
+    body = {
+        "assistant_id": "agent",
+        "input": {"messages": [{"role": "user", "content": "Tell me a story."}]},
+    }
+    while True:
+        thread = await new_thread(client)
+        answer = await client.post(f"/threads/{thread}/runs/wait", json=body, timeout=PATIENCE)
+        assert answer.status_code == 200, answer.text
+        answers.release()
