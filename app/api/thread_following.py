@@ -16,9 +16,9 @@ from app.api.live import LiveResponse
 from app.api.refusals import MalformedRequest
 from app.runs.log_position import last_seq
 from app.runs.runs import get_run
-from app.runs.sequence import last_ended, run_after
+from app.runs.sequence import due_in, last_ended, run_after
 from app.runs.states import wire_status
-from app.runs.tail import run_key, thread_key, wait_for
+from app.runs.tail import POLL_SECONDS, run_key, thread_key, wait_for
 from tenancy.errors import NotFound, RunNotFound
 from tenancy.run_states import RunState
 
@@ -138,9 +138,9 @@ class _ThreadFollower:
         with self._services.tail.subscribed(key) as changed:
             while True:
                 changed.clear()
-                run = await self._next(before)
+                run, pause = await self._next(before)
                 if run is None:
-                    await wait_for(changed)
+                    await wait_for(changed, pause)
                     continue
                 async for frame in self._while_there(run, Position(run.run_id, 0)):
                     yield frame
@@ -215,9 +215,12 @@ class _ThreadFollower:
         async with self._services.database.reading(self._principal) as tx:
             return await get_run(tx, self._thread_id, run_id)
 
-    async def _next(self, before: datetime | None) -> Run | None:
+    async def _next(self, before: datetime | None) -> tuple[Run | None, float]:
+        """The next run that is due, and when to look for another."""
         async with self._services.database.reading(self._principal) as tx:
-            return await run_after(tx, self._thread_id, before)
+            run = await run_after(tx, self._thread_id, before)
+            left = await due_in(tx, self._thread_id) if run is None else None
+        return run, POLL_SECONDS if left is None else min(POLL_SECONDS, left)
 
 
 def _done_frame(position: Position, state: RunState) -> bytes:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from app.runs.runs import get_run
 from app.runs.threads import require_thread
-from tenancy.run_states import OPEN
+from tenancy.run_states import OPEN, RunState
 from tenancy.tables import runs
 
 if TYPE_CHECKING:
@@ -37,6 +37,14 @@ async def run_after(tx: TenantRead, thread_id: UUID, due_at: datetime | None) ->
         later = later.where(runs.c.due_at > due_at)
     run_id = await tx.scalar(later.order_by(runs.c.due_at).limit(1))
     return None if run_id is None else await get_run(tx, thread_id, run_id)
+
+
+async def due_in(tx: TenantRead, thread_id: UUID) -> float | None:
+    """In how many seconds the next of a thread's scheduled runs is due, if it has one."""
+    waits = (runs.c.thread_id == thread_id) & (runs.c.state == RunState.PENDING.value)
+    left = sa.extract("epoch", sa.func.min(runs.c.due_at) - sa.func.clock_timestamp())
+    seconds = await tx.scalar(sa.select(left).where(waits, sa.not_(_IS_DUE)))
+    return None if seconds is None else max(0.0, float(seconds))
 
 
 async def last_ended(tx: TenantRead, thread_id: UUID) -> datetime | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, cast
 from uuid import uuid4
@@ -238,6 +239,27 @@ class TestRuns:
         assert page["metadata"] == {"n": 1}
         selected: list[Any] = list(await client.runs.list(thread_id, limit=1, select=["status"]))
         assert selected == [{"status": "error"}]
+
+    async def test_begin_later_if_they_are_asked_to(self, client: LangGraphClient) -> None:
+        thread_id = await new_thread(client)
+        later = cast(
+            "dict[str, Any]",
+            await client.runs.create(thread_id, "agent", input=HELLO, after_seconds=1),
+        )
+        assert later["status"] == "pending"
+        due, created = (datetime.fromisoformat(later[name]) for name in ("due_at", "created_at"))
+        assert due - created == timedelta(seconds=1)
+        sooner = await client.runs.create(thread_id, "agent", input=HELLO)
+        await client.runs.join(thread_id, later["run_id"])
+        ended = {each["run_id"]: each for each in await client.runs.list(thread_id)}
+        assert {each["status"] for each in ended.values()} == {"success"}
+        assert ended[sooner["run_id"]]["updated_at"] < ended[later["run_id"]]["updated_at"]
+
+    async def test_for_later_are_cancelled(self, client: LangGraphClient) -> None:
+        thread_id = await new_thread(client)
+        later = await client.runs.create(thread_id, "agent", input=HELLO, after_seconds=3600)
+        await client.runs.cancel(thread_id, later["run_id"])
+        assert (await client.runs.get(thread_id, later["run_id"]))["status"] == "interrupted"
 
 
 class TestThreads:
