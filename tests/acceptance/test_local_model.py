@@ -269,7 +269,7 @@ class TestTwoPeople:
                 "STOA_MODEL_OUTPUT": "8",
             }
             web, _ = await asyncio.gather(
-                deployment.start_web(**settings), deployment.start_worker(**settings)
+                deployment.start_web(), deployment.start_worker(**settings)
             )
             flooding, steady = (deployment.http(name, web) for name in ("ada", "bob"))
             answers = asyncio.Semaphore(0)

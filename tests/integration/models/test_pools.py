@@ -320,6 +320,17 @@ class TestACallThatWaits:
             assert [await first, await second] == [SAID, SAID]
         assert server.most_running == 1
 
+    async def test_for_the_seat_of_an_answer_that_is_just_being_read_gets_it(
+        self, scheduler: Scheduler, server: ScriptedModelServer, alice: Principal
+    ) -> None:
+        await scheduler.declare(("a", server.url), capacity=1)
+        async with scheduler.run_of(alice), asyncio.timeout(PATIENCE):
+            asides = []
+            async for _ in await ollama.AsyncClient().generate("smollm2", "hi", stream=True):
+                asides.append(await ask())
+        assert set(asides) == {SAID}
+        assert server.most_running == 1
+
     async def test_leaves_the_queue_at_once_when_its_run_ends(
         self, scheduler: Scheduler, server: ScriptedModelServer, alice: Principal, bob: Principal
     ) -> None:
