@@ -83,20 +83,26 @@ class PacedModel:
         self, asked: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         questions = [each["content"] for each in asked["messages"] if each["role"] == "user"]
-        writer.write(
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\n"
-        )
+        self._begin(writer)
         for number, word in enumerate(self._answer(questions[-1]).split(" ")):
             await asyncio.sleep(self._word_seconds)
             if reader.at_eof():
                 self._cut()
                 raise ConnectionResetError
             said = self._sent(word)
-            writer.write(_line(f" {said}" if number else said))
+            writer.write(line(f" {said}" if number else said))
             await writer.drain()
-        writer.write(_line("", done=True) + b"0\r\n\r\n")
+        self._end(writer)
         await writer.drain()
+
+    def _begin(self, writer: asyncio.StreamWriter) -> None:
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n"
+        )
+
+    def _end(self, writer: asyncio.StreamWriter, **counts: int) -> None:
+        writer.write(line("", done=True, **counts) + b"0\r\n\r\n")
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[str, bytes]:
@@ -106,14 +112,16 @@ async def _request(reader: asyncio.StreamReader) -> tuple[str, bytes]:
     return head[0].split(" ")[1], body
 
 
-def _line(content: str, *, done: bool = False) -> bytes:
-    line: dict[str, Any] = {
+def line(content: str, *, done: bool = False, **counts: int) -> bytes:
+    """One line of an answer, as a chunk; the last one says how many tokens there were."""
+    said: dict[str, Any] = {
         "model": MODEL,
         "created_at": _CREATED_AT,
         "message": {"role": "assistant", "content": content},
         "done": done,
+        **counts,
     }
     if done:
-        line["done_reason"] = "stop"
-    text = json.dumps(line).encode() + b"\n"
+        said["done_reason"] = "stop"
+    text = json.dumps(said).encode() + b"\n"
     return b"%x\r\n%b\r\n" % (len(text), text)

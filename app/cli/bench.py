@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from app.bench.chaos.report import Report
     from app.bench.chaos.run import Plan
     from app.bench.chaos.stage import Ground
+    from app.bench.fairness.parts import Results
     from tenancy.migrate import RoleDsns
 
 application = typer.Typer(help="Measure Stoa on this machine.", no_args_is_help=True)
@@ -74,6 +75,62 @@ def dispatch(
     backlogs, at_once = tuple(queued or BACKLOGS), tuple(clients or CLIENTS)
     with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
         uvloop.run(_dispatch(Path(folder), backlogs, at_once, rounds, seconds, durable=durable))
+
+
+@application.command()
+def fairness(
+    seconds: Annotated[
+        float | None,
+        typer.Option(help="How long each part is measured. Default: 12; 1 if quick.", min=0.1),
+    ] = None,
+    flood: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Calls of one user that wait beside a light user's."
+            " Default: 100, 1000, 10000; 10, 100 if quick.",
+            min=1,
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option(help="Half a minute instead of five.")] = False,  # noqa: FBT002
+    seed: Annotated[int, typer.Option(help="Chooses the sizes of the calls.")] = 1,
+    folder: Annotated[Path, typer.Option(help="Where the plots are written.")] = Path(),
+) -> None:
+    """Measure how evenly people share a model, beside first come first served and round robin.
+
+    Exit 1 if two people's use was farther apart than it may be, or a seat stayed free.
+    """
+    import uvloop
+    from rich.console import Console
+
+    from app.bench.fairness.bench import FLOODS, bench_fairness
+    from app.bench.fairness.plot import draw
+    from app.bench.fairness.report import faults_in, table_of
+    from app.dev.postgres import EmbeddedPostgres
+
+    async def measure(data: Path) -> list[Results]:
+        # Nothing waits for the disk: what is measured is who is next, not how fast it is decided.
+        postgres = EmbeddedPostgres(data, temporary=True)
+        await postgres.start()
+        try:
+            return await bench_fairness(
+                postgres.dsn("owner"),
+                seconds=seconds or (1 if quick else 12),
+                floods=flood or ((10, 100) if quick else FLOODS),
+                seed=seed,
+            )
+        finally:
+            await postgres.stop()
+
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as data:
+        results = uvloop.run(measure(Path(data)))
+    console = Console()
+    console.print(table_of(results))
+    for file in draw(results, folder):
+        console.print(f"Drawn in {file}")
+    for fault in (faults := faults_in(results)):
+        console.print(fault)
+    if faults:
+        raise typer.Exit(1)
 
 
 @application.command()

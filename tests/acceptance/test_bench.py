@@ -1,0 +1,29 @@
+"""The benches of the scheduler, as small as they get: not how fast it is, but that it is fair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.development import stoa
+
+
+class TestBenchFairness:
+    async def test_finds_nobody_too_far_ahead_and_no_seat_left_free_and_draws_it(
+        self, tmp_path: Path
+    ) -> None:
+        options = ("--quick", "--seconds", "0.3", "--flood", "20", "--folder", str(tmp_path))
+        async with stoa("bench", "fairness", *options) as command:
+            assert await command.ended() == 0, command.output
+        assert "first come" in command.output
+        assert (tmp_path / "fairness.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (tmp_path / "fairness.svg").read_text()
+
+
+class TestBenchDispatch:
+    async def test_measures_calls_and_claims_with_each_backlog(self) -> None:
+        options = ("--queued", "100", "--queued", "200", "--clients", "2")
+        quick = ("--rounds", "1", "--seconds", "0.1", "--no-durable")
+        async with stoa("bench", "dispatch", *options, *quick) as command:
+            assert await command.ended() == 0, command.output
+        assert "calls, 2 clients" in command.output
+        assert "claims, 2 clients" in command.output
