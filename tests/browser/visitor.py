@@ -41,11 +41,16 @@ class Visitor:
 
     async def sign_in(self, name: str, *, operator: bool = False) -> None:
         """Open the service and give a name on the page that it leads to."""
+        await self.enter(name, operator=operator)
+        await expect(self.composer).to_be_visible()
+
+    async def enter(self, name: str, *, operator: bool = False) -> None:
+        """The same, in whatever language the pages are."""
         await self.page.goto(self.base_url)
         await self.page.locator("[name=operator]").set_checked(operator)
         await self.page.locator("#name").fill(name)
         await self.page.keyboard.press("Enter")
-        await expect(self.composer).to_be_visible()
+        await expect(self.page.get_by_role("textbox")).to_be_visible()
 
     async def say(self, text: str) -> None:
         """Write a message and send it with Enter."""
