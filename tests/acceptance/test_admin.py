@@ -9,8 +9,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
 
+import httpx
 import pytest
 
+from app.dev.ports import free_port
 from app.logging import tenant_reference
 from tenancy.principal import UserId
 from tests.support.deployment import Deployment, deployed
@@ -32,8 +34,13 @@ async def deployment(
 
 
 @pytest.fixture(scope="module")
-async def web(deployment: Deployment) -> StoaProcess:
-    return await deployment.start_web()
+def metrics_port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+async def web(deployment: Deployment, metrics_port: int) -> StoaProcess:
+    return await deployment.start_web(STOA_WEB_METRICS_PORT=str(metrics_port))
 
 
 async def admin(deployment: Deployment, *arguments: str) -> tuple[int, str]:
@@ -224,3 +231,30 @@ class TestARun:
         async with stoa("admin", "run", str(uuid4()), environment=environment) as command:
             assert await command.ended() == 1
         assert "may do too much" in command.output
+
+
+class TestTheQueue:
+    async def test_is_shown_with_who_waits_and_why_and_without_a_word_of_anybodys(
+        self, deployment: Deployment, web: StoaProcess
+    ) -> None:
+        client = deployment.http("a canary in line", web)
+        thread = await client.post("/threads", json={"metadata": {CANARY: CANARY}})
+        message = {"role": "user", "content": CANARY}
+        run = await client.post(
+            f"/threads/{thread.json()['thread_id']}/runs",
+            json={"assistant_id": "agent", "input": {"messages": [message]}, "after_seconds": 3600},
+        )
+        me = (await client.get("/me")).json()["user_id"]
+        status, text = await admin(deployment, "queue")
+        assert status == 0
+        assert all(word in text for word in (me, run.json()["run_id"], "scheduled", "People"))
+        assert "canary" not in (text + deployment.all_logs()).lower()
+
+
+class TestAWebProcess:
+    async def test_serves_metrics_on_a_port_of_its_own(
+        self, deployment: Deployment, web: StoaProcess, metrics_port: int
+    ) -> None:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            metrics = await client.get(f"http://127.0.0.1:{metrics_port}/metrics")
+        assert "stoa_database_up 1.0" in metrics.text

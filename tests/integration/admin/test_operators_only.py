@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -10,11 +11,11 @@ import pytest
 from tests.integration.admin.conftest import answer, id_of
 from tests.support.service import RunningService
 
-BODIES: tuple[dict[str, bytes], ...] = (
-    {},
-    {"content": b"no JSON at all"},
-    {"content": b"x" * 300_000},
-    {"content": b'{"capacity": "many", "limits": 7, "plan": []}'},
+BODIES = (
+    None,
+    b"no JSON at all",
+    b"x" * 300_000,
+    b'{"capacity": "many", "limits": 7, "plan": []}',
 )
 
 
@@ -41,7 +42,7 @@ class TestEveryRoute:
         ids=["without groups", "in other groups", "in a group of groups", "by another claim"],
     )
     async def test_refuses_others_whatever_they_send(
-        self, service: RunningService, claims: dict[str, object]
+        self, service: RunningService, claims: dict[str, Any]
     ) -> None:
         somebody = service.client("somebody", **claims)
         me = await id_of(somebody)
@@ -53,7 +54,7 @@ class TestEveryRoute:
             for ids in (names, broken):
                 for body in BODIES:
                     response = await somebody.request(
-                        method, path.format(**ids), params={"limit": "much"}, **body
+                        method, path.format(**ids), params={"limit": "much"}, content=body
                     )
                     found = (response.status_code, response.json()["code"])
                     assert found == (403, "forbidden"), (method, path, body)
