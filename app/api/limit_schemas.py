@@ -45,7 +45,7 @@ class WaitingView(BaseModel):
     due_at: datetime | None = Field(description="When it is due, if it is scheduled.")
     place: int | None = Field(
         description="1 is next, if everybody's turn comes in order of what they used."
-        " Null where it waits for something else than its turn."
+        " Null where it waits for something else than its turn, and beyond one's first ten."
     )
     expected_wait_seconds: float | None = Field(description="From how long calls take.")
     why: Why

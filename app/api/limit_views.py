@@ -81,11 +81,12 @@ def _limit(name: str, limit: float | None, use: LimitUse) -> dict[str, Any]:
 
 def _waiting_runs(own: OwnStanding, places: Places, model: str) -> list[dict[str, Any]]:
     default = _named(own, model)
-    place_of = dict(zip((run.run_id for run in startable(own)), places.runs, strict=False))
+    next_ones = [run.run_id for run in startable(own)]
+    place_of = dict(zip(next_ones, places.runs, strict=False))
     waiting = []
     for run in own.runs[: MOST_LISTED - len(own.calls)]:
         place = place_of.get(run.run_id)
-        why = _why_run(own, run, default, is_next=run.run_id in place_of)
+        why = _why_run(own, run, default, is_next=run.run_id in next_ones)
         waiting.append(
             {
                 "run_id": run.run_id,

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tenancy.scheduler.own import OwnStanding
 
 LOOK_SECONDS = 1.0
+_BACKOFF = 20
+"""A look that took t is followed by a pause of at least 20 t: a slow database is asked less."""
 LONGEST_PAUSE_SECONDS = 3600.0
 """A run may be scheduled for next year."""
 _MOST_ENDED = 100
@@ -44,6 +46,7 @@ class OwnEvents:
         self._services = services
         self._principal = principal
         self._told = b""
+        self._look_took = 0.0
         self._open: dict[UUID, datetime] = {}
         self._ended: dict[UUID, datetime] = {}
 
@@ -68,7 +71,7 @@ class OwnEvents:
         One look follows the last that had one: what a call has used is counted a moment after its
         run has ended.
         """
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(max(LOOK_SECONDS, _BACKOFF * self._look_took))
         if pause is not None and pause <= LOOK_SECONDS:
             return True
         if had_reason:
@@ -96,7 +99,10 @@ class OwnEvents:
 
         That is None where nothing changes by itself.
         """
+        clock = asyncio.get_running_loop().time
+        started = clock()
         document, own = await own_limits(self._services, self._principal)
+        self._look_took = clock() - started
         seen = hashlib.blake2b(to_json(_lasting(document)), digest_size=16).digest()
         frame = b"" if seen == self._told else b"event: limits\ndata: %b\n\n" % to_json(document)
         self._told = seen

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tenancy.database.engine import DatabaseSettings
     from tenancy.principal import UserId
 
+MOST_PLACES = 10
+"""How many places of a person's are told, of runs and of each model's calls."""
 MOST_OTHERS = 1000
 """How many other people are looked at for a place: those who are served first."""
 
@@ -48,11 +50,13 @@ class StandingDatabase:
         """The places of a person's first ``runs`` runs and ``calls`` calls.
 
         They hold if everybody's turn comes in order of their use of ``model``, then round by round.
+        No more than ``MOST_PLACES`` of each are told.
 
         Raises:
             DatabaseUnavailable: Postgres cannot be reached.
         """
-        (row,) = await self._calls.fetch(_PLACES, user_id, model, runs, calls, MOST_OTHERS)
+        most = (min(runs, MOST_PLACES), min(calls, MOST_PLACES), MOST_OTHERS)
+        (row,) = await self._calls.fetch(_PLACES, user_id, model, *most)
         return Places(tuple(row["runs"]), row["calls"], row["in_use"])
 
     async def close(self) -> None:

@@ -168,8 +168,10 @@ LANGUAGE sql STABLE SET enable_seqscan = off AS $$
     FROM (SELECT) AS one LEFT JOIN public.run_queues q ON q.user_id = p_user
   ),
   queues AS (
-    SELECT q.user_id, q.rank, q.served_at FROM public.run_queues q
-    WHERE q.claimable AND q.user_id <> p_user AND p_runs > 0
+    SELECT q.user_id, q.rank, q.served_at FROM public.run_queues q CROSS JOIN mine m
+    WHERE q.claimable AND q.user_id <> p_user
+      -- In the first round only those who are ahead.
+      AND (p_runs > 1 OR (p_runs = 1 AND q.rank <= m.rank))
     ORDER BY q.rank, q.served_at, q.user_id LIMIT p_most
   ),
   others AS (
@@ -180,22 +182,13 @@ LANGUAGE sql STABLE SET enable_seqscan = off AS $$
     LEFT JOIN public.models l ON l.model = p_model
     LEFT JOIN public.model_users u ON u.user_id = q.user_id AND u.model = p_model
     CROSS JOIN LATERAL (
-      SELECT count(*) AS waiting FROM (
-        -- Threads have one that is next, few have many that wait.
-        SELECT 1 FROM (
-          SELECT r.user_id, r.thread_id, r.due_at, r.run_id FROM public.runs r
-          WHERE r.user_id = q.user_id AND r.state = 'pending'
-            AND r.due_at <= (SELECT clock_timestamp())
-          ORDER BY r.priority DESC, r.due_at, r.run_id LIMIT 4 * p_runs
-        ) r
-        WHERE NOT EXISTS (
-          SELECT 1 FROM public.runs o
-          WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id
-            AND o.state IN ('pending', 'running', 'waiting')
-            AND (o.state <> 'pending' OR (o.due_at, o.run_id) < (r.due_at, r.run_id))
-        )
-        LIMIT p_runs
-      ) AS heads
+      -- A thread has one run that is next. Whether another of it runs already is not looked at.
+      SELECT count(DISTINCT r.thread_id) AS waiting FROM (
+        SELECT r.thread_id FROM public.runs r
+        WHERE r.user_id = q.user_id AND r.state = 'pending'
+          AND r.due_at <= (SELECT clock_timestamp())
+        ORDER BY r.priority DESC, r.due_at, r.run_id LIMIT 2 * p_runs
+      ) r
     ) w
   )
   SELECT coalesce(array_agg(p.place ORDER BY p.i), '{}') FROM (

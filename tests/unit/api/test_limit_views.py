@@ -96,6 +96,11 @@ class TestARunThatWaits:
         unlimited = replace(own, running=5, limits={"weight": 1, "running": None})
         assert len(startable(unlimited)) == 2
 
+    def test_far_back_waits_for_its_turn_though_no_place_is_told(self) -> None:
+        waiting = shown(standing(runs=(run("a"), run("b"))), 7)["waiting"]
+        assert [each["why"] for each in waiting] == ["queue", "queue"]
+        assert [each["place"] for each in waiting] == [7, None]
+
 
 class TestACallThatWaits:
     def test_waits_for_the_seats_of_its_own_model(self) -> None:
