@@ -28,5 +28,6 @@ async def running(
     async with deployed(template, tmp_path_factory.mktemp("deployment")) as deployment:
         first = await deployment.start_web()
         second = await deployment.start_web()
-        await deployment.start_worker()
+        # Longer than it takes to find a server that is back.
+        await deployment.start_worker(STOA_POOL_WAIT_SECONDS="5")
         yield Running(deployment, first, second)

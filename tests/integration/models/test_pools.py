@@ -325,9 +325,8 @@ class TestACallThatWaits:
     ) -> None:
         await scheduler.declare(("a", server.url), capacity=1)
         async with scheduler.run_of(alice), asyncio.timeout(PATIENCE):
-            asides = []
-            async for _ in await ollama.AsyncClient().generate("smollm2", "hi", stream=True):
-                asides.append(await ask())
+            parts = await ollama.AsyncClient().generate("smollm2", "hi", stream=True)
+            asides = [await ask() async for _ in parts]
         assert set(asides) == {SAID}
         assert server.most_running == 1
 
