@@ -153,6 +153,21 @@ class TestTheSettingsOfStoa:
         monkeypatch.setattr(settings, "identity_ca", None)
         assert identity_settings(settings).jwks_url == "https://dex:5554/dex/keys"
 
+    def test_of_the_web_process_have_the_roles_that_operators_pages_need(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        settings = _loaded("web", monkeypatch, tmp_path)
+        assert settings.required("dispatch_database_url")
+        assert settings.required("maintenance_database_url")
+
+    def test_of_the_worker_drop_what_is_over_and_serve_metrics_inside_only(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        settings = _loaded("worker", monkeypatch, tmp_path)
+        assert settings.required("maintenance_database_url")
+        assert settings.metrics_port is not None
+        assert "ports" not in services()["worker"]
+
     def test_of_the_worker_have_no_part_in_identity(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -164,7 +179,7 @@ class TestTheSettingsOfStoa:
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         pool = _loaded("web", monkeypatch, tmp_path).database_pool_size
-        opened = {"web": 3 * pool + 2, "worker": 3 * pool + 7}  # as docs/operating.md counts
+        opened = {"web": 3 * pool + 10, "worker": 3 * pool + 17}  # as docs/operating.md counts
         all_services = services()
         most = sum(all_services[name]["deploy"]["replicas"] * n for name, n in opened.items())
         (setting,) = (
