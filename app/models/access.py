@@ -8,7 +8,7 @@ maybe on another server; each time with a seat of its own.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -113,22 +113,22 @@ class ModelAccess:
         self, response: httpx.Response, call: ModelCall, count: TokenCount, answer: Answer
     ) -> list[dict[str, Any]]:
         check = AnswerCheck() if call.kind == "answer" else EmbeddingCheck()
-        lines = _lines(response)
         parts: list[dict[str, Any]] = []
-        seconds = self._timing.first_byte_seconds
-        while not check.done and (line := await _next(lines, seconds)) is not None:
-            part = check.line(line)
-            count.line(part)
-            if seconds == self._timing.first_byte_seconds and only_loaded(part):
-                raise ModelEmpty
-            if call.is_streamed:
-                await answer.put(line, last=check.done)
-            else:
-                parts.append(part)
-            seconds = self._timing.stall_seconds
-        check.end()
-        with suppress(ModelError):
-            await _next(lines, _LAST_SECONDS)
+        seconds, is_first = self._timing.first_byte_seconds, True
+        async with aclosing(_lines(response)) as lines:
+            while not check.done and (line := await _next(lines, seconds)) is not None:
+                part = check.line(line)
+                count.line(part)
+                if is_first and only_loaded(part):
+                    raise ModelEmpty
+                if call.is_streamed:
+                    await answer.put(line, last=check.done)
+                else:
+                    parts.append(part)
+                seconds, is_first = self._timing.stall_seconds, False
+            check.end()
+            with suppress(ModelError):
+                await _next(lines, _LAST_SECONDS)
         return parts
 
     @asynccontextmanager
@@ -140,7 +140,8 @@ class ModelAccess:
                 raise await self._refusal(response)
             yield response
         finally:
-            await response.aclose()
+            with suppress(httpx.TransportError):  # it is broken already
+                await response.aclose()
 
     async def _ask(self, seat: Seat, call: ModelCall) -> httpx.Response:
         request = httpx.Request(
