@@ -29,7 +29,8 @@ class TestTheQueue:
     async def test_says_who_waits_and_why_and_no_word_of_anybodys(
         self, admin: Commands, person: httpx.AsyncClient
     ) -> None:
-        run = (await start(person, after_seconds=3600)).json()["run_id"]
+        started = (await start(person, after_seconds=3600)).json()
+        run = started["run_id"]
         me = await id_of(person)
         status, text = await admin("queue", "--limit", "1000")
         assert status == 0
@@ -39,6 +40,8 @@ class TestTheQueue:
         (waiting,) = [each for each in json.loads(output)["waiting"] if each["run_id"] == run]
         assert (waiting["user_id"], waiting["why"]) == (me, "scheduled")
         assert "canary" not in (text + output).lower()
+        cancelled = await person.post(f"/threads/{started['thread_id']}/runs/{run}/cancel")
+        assert cancelled.status_code == 200
 
     async def test_is_not_looked_at_with_another_role(
         self,
