@@ -301,18 +301,13 @@ class TestALimitInTheChat:
 
 
 class TestTheQueueForOperators:
-    @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
     async def test_says_who_waits_and_lets_capacity_and_limits_be_edited_in_place(
-        self, stack: Stack, meet: Meet, olga: Visitor, viewport: dict[str, int]
+        self, stack: Stack, meet: Meet, olga: Visitor
     ) -> None:
         ada = await meet("Ada who waits")
         bob = await meet("Bob who holds")
         ada_id = str((await ada.get("/me"))["user_id"])
-        await olga.page.set_viewport_size({"width": viewport["width"], "height": 844})
-        if viewport is PHONE:
-            await olga.page.goto(f"{stack.url}/queue")
-        else:
-            await open_page(olga, "Queue and limits")
+        await open_page(olga, "Queue and limits")
         held = await occupy(bob, stack)
         await begin(ada, "My secret question")
         waits = olga.page.get_by_role("region", name="Who waits").get_by_role("listitem")
@@ -341,8 +336,10 @@ class TestTheQueueForOperators:
         form = people.get_by_role("form", name=re.compile("Change the limits of"))
         running = form.get_by_role("textbox", name="Runs at once", exact=True)
         await running.fill("-1")
-        assert not await olga.is_wider_than_the_screen()
-        assert await olga.page.evaluate(SMALL, FINGER) == []
+        for screen in (PHONE, DESKTOP):
+            await olga.page.set_viewport_size({"width": screen["width"], "height": 844})
+            assert not await olga.is_wider_than_the_screen()
+            assert await olga.page.evaluate(SMALL, FINGER) == []
         await running.press("Enter")
         await expect(running).to_have_accessible_description(re.compile("a whole number from 0"))
         await running.fill("0")

@@ -10,7 +10,7 @@ import { ModelList } from "./ModelList";
 import { RunList } from "./RunList";
 
 /** How long the stream may be away without a word: it is opened again in a moment. */
-const AWAY_MS = 5_000;
+const AWAY_MS = 3_000;
 
 const UsageCharts = lazy(() => import("./UsageCharts"));
 

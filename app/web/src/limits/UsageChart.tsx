@@ -19,6 +19,9 @@ export interface ChartOptions {
 }
 
 const FILLS = ["var(--chart-first)", "var(--chart-second)"];
+const TICK = { fill: "var(--mantine-color-dimmed)" };
+// A scale of less than one would have the same number at each of its lines.
+const atLeastOne = (most: number) => Math.max(1, most);
 const PLACES = ["first", "second"] as const;
 
 function Bars({ rows, options }: { rows: ChartRow[]; options: ChartOptions }) {
@@ -29,8 +32,22 @@ function Bars({ rows, options }: { rows: ChartRow[]; options: ChartOptions }) {
       {/* The table says the same to whoever cannot see it, or has no pointer. */}
       <BarChart data={rows} accessibilityLayer={false} margin={{ top: 4, right: 0, bottom: 0, left: 0 }}>
         <CartesianGrid vertical={false} />
-        <XAxis dataKey="label" tickLine={false} minTickGap={24} interval="equidistantPreserveStart" />
-        <YAxis width={56} tickLine={false} axisLine={false} tickFormatter={format} />
+        <XAxis
+          dataKey="label"
+          tick={TICK}
+          tickLine={false}
+          minTickGap={24}
+          interval="equidistantPreserveStart"
+        />
+        <YAxis
+          width={56}
+          tick={TICK}
+          tickLine={false}
+          axisLine={false}
+          tickFormatter={format}
+          allowDecimals={false}
+          domain={[0, atLeastOne]}
+        />
         <Tooltip
           isAnimationActive={false}
           content={({ active, payload }) => {

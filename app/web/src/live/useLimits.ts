@@ -4,7 +4,7 @@ import { fetchLimits } from "../api/limits";
 import { LIMITS_KEY, useLive } from "./useLive";
 
 /** How often to ask while the stream cannot be had. */
-const POLL_MS = 5_000;
+const POLL_MS = 3_000;
 /** The stream is silent while nothing of the person's is under way; a limit may change all the same. */
 const LIVE_POLL_MS = 60_000;
 
