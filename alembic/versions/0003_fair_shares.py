@@ -177,10 +177,10 @@ STATEMENTS = (
     )
     """,
     "CREATE INDEX user_limits_by_plan ON user_limits (plan)",
-    # Of the generic cell rate algorithm: the theoretical arrival time of the next request. Worth
-    # nothing after a crash.
+    # Of the generic cell rate algorithm: the theoretical arrival time of the next request. Not
+    # unlogged: in a copied database, the index of such a table was broken after a crash.
     """
-    CREATE UNLOGGED TABLE request_rates (
+    CREATE TABLE request_rates (
       user_id uuid PRIMARY KEY REFERENCES users,
       arrival timestamptz NOT NULL
     ) WITH (fillfactor = 50)

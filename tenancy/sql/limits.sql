@@ -25,6 +25,8 @@ DECLARE
   at timestamptz;
   earlier timestamptz;
 BEGIN
+  -- What a crash forgets of it is worth no wait for the disk.
+  PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM set_config('app.user_id', p_user::text, true);
   limits := tenant.limits_of(p_user, p_defaults);
   IF limits ->> 'requests_per_minute' IS NULL THEN
