@@ -15,6 +15,8 @@ from app.api.dependencies import FOR_OPERATORS, IN_TURN, ServicesDep
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
 from app.api.schemas import StrictModel
+from app.runs.tail import limits_key
+from tenancy.principal import UserId
 
 router = APIRouter(prefix="/admin", tags=["operators"], dependencies=[FOR_OPERATORS, IN_TURN])
 
@@ -66,6 +68,7 @@ async def set_user_limits(
 ) -> Response:
     """Set a person's plan and limits, in place of what was set. In force at once."""
     limits = await services.scheduler_admin.set_limits(user_id, body.plan, body.limits)
+    services.announcer.run_changed(limits_key(UserId(user_id)))
     return json_answer(limits.model_dump(mode="json"))
 
 
@@ -78,6 +81,7 @@ async def set_user_limits(
 async def clear_user_limits(user_id: UUID, services: ServicesDep) -> Response:
     """Take away what was set for a person, and say what is in force now."""
     limits = await services.scheduler_admin.clear_limits(user_id)
+    services.announcer.run_changed(limits_key(UserId(user_id)))
     return json_answer(limits.model_dump(mode="json"))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from app.api.problems import MEDIA_TYPE, Problem
+from app.api.rate_headers import QUOTA_EXCEEDED
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -26,6 +28,32 @@ _REASONS = {
     429: "A limit of the user's is reached, or too many of their requests are under way.",
     500: "An unexpected error; the request id finds its record.",
     503: "Something that is needed cannot be reached now.",
+}
+_AT_A_LIMIT = {
+    "type": QUOTA_EXCEEDED,
+    "title": "Too Many Requests",
+    "status": 429,
+    "detail": "The tokens of this account are used up for now.",
+    "code": "token_budget_exhausted",
+    "request_id": "0af7651916cd43dd8448eb211c80319c",
+    "violated-policies": ["tokens_per_day"],
+}
+_LIMIT_HEADERS = {
+    "Retry-After": {
+        "description": "In how many seconds to try again, where waiting helps.",
+        "schema": {"type": "integer"},
+    },
+    "RateLimit": {
+        "description": "What is left of each limit that is named, and when it begins anew. The rate"
+        " of requests is told with every answer.",
+        "schema": {"type": "string"},
+        "example": '"requests_per_minute";r=1199;t=1',
+    },
+    "RateLimit-Policy": {
+        "description": "The limits that `RateLimit` is about.",
+        "schema": {"type": "string"},
+        "example": '"requests_per_minute";q=1200;w=60',
+    },
 }
 _ALWAYS = (400, 401, 403, 422, 429, 500, 503)
 
@@ -51,8 +79,12 @@ def public_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _problem(status: int) -> dict[str, Any]:
-    schema = {"$ref": _REF.format(model=Problem.__name__)}
-    return {"description": _REASONS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+    content: dict[str, Any] = {"schema": {"$ref": _REF.format(model=Problem.__name__)}}
+    described: dict[str, Any] = {"description": _REASONS[status], "content": {MEDIA_TYPE: content}}
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        content["example"] = _AT_A_LIMIT
+        described["headers"] = _LIMIT_HEADERS
+    return described
 
 
 def describe(app: FastAPI) -> dict[str, Any]:

@@ -58,6 +58,7 @@ class OwnEvents:
             yield frame
             has_reason = False
             while True:
+                del frame  # nothing is kept of what was told
                 has_reason = await self._rest(heard, pause, had_reason=has_reason)
                 for change in self._take_note(await self._read_runs(heard.take())):
                     yield _run_frame(change)

@@ -13,7 +13,6 @@ import pytest
 
 from app.api import live, own_events
 from app.api.own_limits import own_limits
-from app.runs.tail import limits_key
 from tests.support.frames import Frame, follow, new_thread, read_run, start_run
 from tests.support.limits import limit, limits_of, named
 from tests.support.service import RunningService
@@ -130,10 +129,15 @@ class TestTheFeed:
         http = idle.client("tess")
         async with feed(http) as events:
             await events.next()
-            user_id = await limit(idle, http, threads=7)
-            idle.web.services.announcer.run_changed(limits_key(user_id))  # type: ignore[arg-type]
-            while named((frame := await events.next()).data, "threads")["limit"] != 7:
-                assert frame.event == "limits"
+            operator = idle.client("an operator", groups=["stoa-admins"])
+            path = f"/admin/users/{(await http.get('/me')).json()['user_id']}/limits"
+            body = {"plan": None, "limits": {"threads": 7}}
+            assert (await operator.put(path, json=body)).status_code == 200
+            while named((await events.next()).data, "threads")["limit"] != 7:
+                pass
+            assert (await operator.delete(path)).status_code == 200
+            while named((await events.next()).data, "threads")["limit"] == 7:
+                pass
 
     async def test_looks_at_nothing_while_nothing_is_under_way(
         self, idle: RunningService, monkeypatch: pytest.MonkeyPatch

@@ -61,7 +61,7 @@ class TestThePlaceOfARun:
             person.user_id: await queue(stage, person, runs)
             for person, runs in ((alice, 5), (bob, 2), (carol, 9))
         }
-        told = {}
+        told: dict[UUID, int] = {}
         for user_id, runs in waiting.items():
             places = await standing.places(user_id, MODEL, len(runs), 0)
             told.update(zip(runs, places.runs, strict=True))
