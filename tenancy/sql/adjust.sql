@@ -1,5 +1,5 @@
 -- What operators set: plans and people's limits. For the dispatch role. What is set is in force once
--- it is committed. Locks come in the order plan, limits, models, claims, queues.
+-- it is committed. Locks come in the order plan, limits, claims, models, queues.
 
 -- A person's plan and limits, their own and all that are in force. No row: there is nobody like that.
 CREATE OR REPLACE FUNCTION dispatch.limits_set(p_user uuid, p_defaults jsonb) RETURNS TABLE (
@@ -27,17 +27,17 @@ $$;
 CREATE OR REPLACE FUNCTION dispatch.limits_changed(p_users uuid[]) RETURNS uuid[]
 LANGUAGE plpgsql AS $$
 DECLARE
-  busy text[] := ARRAY(
-    SELECT DISTINCT c.model FROM public.model_calls c
-    WHERE c.seat IS NULL AND (p_users IS NULL OR c.user_id = ANY (p_users)) ORDER BY c.model
-  );
+  models text[] := ARRAY(SELECT m.model FROM public.models m ORDER BY m.model);
   granted uuid[] := '{}';
   each text;
   waiting record;
   terms record;
 BEGIN
-  PERFORM dispatch.hold_models(busy);
-  FOREACH each IN ARRAY busy LOOP
+  -- A claim that went by the old limits is over after this; the next one knows the new ones.
+  PERFORM pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0));
+  -- All of them: a call that just asks for a seat goes by the old limits, and is seen after this.
+  PERFORM dispatch.hold_models(models);
+  FOREACH each IN ARRAY models LOOP
     FOR waiting IN
       SELECT DISTINCT c.user_id FROM public.model_calls c
       WHERE c.model = each AND c.seat IS NULL AND (p_users IS NULL OR c.user_id = ANY (p_users))
@@ -48,8 +48,6 @@ BEGIN
     END LOOP;
     granted := granted || dispatch.grant_seats(each);
   END LOOP;
-  -- A claim that went by the old limits is over after this; the next one knows the new ones.
-  PERFORM pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0));
   FOR waiting IN
     SELECT q.user_id FROM public.run_queues q
     WHERE NOT q.claimable AND (p_users IS NULL OR q.user_id = ANY (p_users)) AND EXISTS (

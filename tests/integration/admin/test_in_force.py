@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -13,9 +14,13 @@ from tenancy.errors import InvalidInput, PlanInUse, PlanNotFound, PoolNotFound
 from tenancy.principal import Principal
 from tenancy.scheduler.oversight import OversightDatabase
 from tests.integration.scheduler.conftest import Stage, pool
-from tests.support.tenancy import TestDatabase, claim_runs, make_thread, queue_run
+from tests.support.tenancy import MODEL, TestDatabase, claim_runs, make_thread, queue_run
 
 CLAIMING = "SELECT pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0))"
+SOMEBODY_WAITS = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 SOMEBODY_WAITS_FOR_CLAIMS = (
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -140,6 +145,34 @@ class TestASeat:
         run = await stage.run_of(alice)
         call = await stage.wait(run)
         await oversight.set_plan("small", {"seats": None})
+        assert await stage.outcome(run, call) == "taken"
+
+    async def test_is_given_to_a_call_that_asked_by_the_old_limit_meanwhile(
+        self,
+        stage: Stage,
+        oversight: OversightDatabase,
+        database: TestDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+    ) -> None:
+        await stage.pools.declare([pool(capacity=3)])
+        await oversight.set_limits(alice.user_id, None, {"seats": 0})
+        run, call = await stage.run_of(alice), uuid4()
+        asking = await database.connect("owner")
+        try:
+            async with asking.transaction():
+                await asking.execute(
+                    "SELECT outcome FROM dispatch.take_seat($1, $2, $3, $4, $5, $6, '{}')",
+                    *(alice.user_id, call, run.run_id, run.fence, stage.worker, MODEL),
+                )
+                lifting = asyncio.create_task(oversight.clear_limits(alice.user_id))
+                while not (  # noqa: ASYNC110 - the server tells nobody
+                    lifting.done() or await superuser.fetchval(SOMEBODY_WAITS)
+                ):
+                    await asyncio.sleep(0.005)
+            await lifting
+        finally:
+            await asking.close()
         assert await stage.outcome(run, call) == "taken"
 
     async def test_stays_with_who_has_it_when_their_limit_falls(
