@@ -279,14 +279,15 @@ BEGIN
   )
   VALUES (p_user, p_call, p_run, p_fence, p_worker, p_model, run.priority, clock_timestamp())
   ON CONFLICT (user_id, call_id) DO NOTHING;
+  -- One more behind others that wait changes nothing about who is next.
   IF FOUND AND was_empty THEN
     -- No credit for having been idle.
     UPDATE public.model_users u SET vtime = lane.vnow
     WHERE u.user_id = p_user AND u.model = p_model AND u.vtime < lane.vnow;
+    terms := dispatch.terms_of(p_user, p_model);
+    PERFORM dispatch.weigh_user(p_user, p_model, terms.weight, terms.most_seats, false);
+    granted := array_remove(dispatch.grant_seats(p_model), p_call);
   END IF;
-  terms := dispatch.terms_of(p_user, p_model);
-  PERFORM dispatch.weigh_user(p_user, p_model, terms.weight, terms.most_seats, false);
-  granted := array_remove(dispatch.grant_seats(p_model), p_call);
   RETURN QUERY
   SELECT t.outcome, t.pool, t.url, t.context, t.output, t.reason, NULL::timestamptz, granted
   FROM dispatch.take_up(p_user, p_call) t;
