@@ -1,4 +1,5 @@
-"""One order of locks: user, key, thread, claims, worker, runs by their ids, what belongs to a run.
+"""One order of locks: user, key, thread, claims, worker, runs by their ids, models, servers, users
+of a model, calls, what belongs to a run, queues.
 
 A deadlock is a ring of transactions, each waiting for the next. While no function, waiting at one
 place of the order, holds anything further on, there is no ring. That is what is shown here, of
@@ -10,9 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -28,6 +31,7 @@ from tenancy.principal import ClaimedRun, Principal
 from tests.support.postgres import Role
 from tests.support.tenancy import (
     ASSISTANT,
+    MODEL,
     TestDatabase,
     claim_runs,
     expire_leases,
@@ -115,6 +119,28 @@ class Scene:
             "retire_worker": _dispatch("retire_worker", self.worker),
             "take_back_run": _dispatch("take_back_run", *claim),
             "remove_worker": _dispatch("remove_worker", self.worker),
+            **self._of_the_scheduler(),
+        }
+
+    def _of_the_scheduler(self) -> dict[str, Call]:
+        asking = (self.run.run_id, self.run.fence, self.worker, MODEL, "{}")
+        return {
+            "take_seat": _dispatch("take_seat", self.user, uuid4(), *asking),
+            "take_up": _dispatch("take_up", self.user, SEATED),
+            "settle_call": _dispatch("settle_call", self.user, SEATED, MODEL, 1, 1, "unreachable"),
+            "serve_model": _dispatch("serve_model", MODEL),
+            "tend_seats": _dispatch("tend_seats", 0.0, 0.0),
+            "declare_pools": _dispatch("declare_pools", POOLS),
+            "set_capacity": _dispatch("set_capacity", "one", 3),
+            "pools_to_probe": _dispatch("pools_to_probe", 0.0),
+            "reopen_pool": _dispatch("reopen_pool", "two"),
+            "set_limits": _dispatch("set_limits", self.user, None, '{"seats": 2}'),
+            "clear_limits": _dispatch("clear_limits", self.user),
+            "set_plan": _dispatch("set_plan", "default", "{}"),
+            "delete_plan": _dispatch("delete_plan", "default"),
+            "put_in_order": _dispatch("put_in_order", 0.0, "{}"),
+            "admit_request": _tenant("admit_request", self.user, '{"requests_per_minute": 60}'),
+            "begin_growth": _tenant("begin_growth", self.user),
         }
 
     def _bound(self, function: str, argument: Any) -> Call:
@@ -140,7 +166,11 @@ class Scene:
             "claims": "SELECT pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0))",
             "worker": f"SELECT 1 FROM workers WHERE worker_id = '{self.worker}' FOR UPDATE",
             **self.runs_places(),
+            **MODELS,
+            **WHAT_BELONGS_TO_A_MODEL,
+            "servers": AFTER_A_MODEL["servers"],
             **WHAT_BELONGS_TO_A_RUN,
+            "queues": AFTER_A_MODEL["queues"],
         }
 
 
@@ -156,16 +186,68 @@ WHAT_BELONGS_TO_A_RUN = {
 }
 """One place: who gets there holds the run, so that two can only meet at the run itself."""
 
+MODELS = {"models": "SELECT 1 FROM models ORDER BY model FOR UPDATE"}
+WHAT_BELONGS_TO_A_MODEL = {
+    "users of a model": "SELECT 1 FROM model_users FOR UPDATE",
+    "calls": "SELECT 1 FROM model_calls FOR UPDATE",
+}
+"""One place too: who gets there holds the model, or holds no server and no queue."""
+AFTER_A_MODEL = {
+    "servers": "SELECT 1 FROM model_servers ORDER BY server FOR UPDATE",
+    "queues": "SELECT 1 FROM run_queues FOR UPDATE",
+}
+
+SERVING = {"set_capacity", "settle_call", "put_in_order", "declare_pools", "reopen_pool"} | {
+    *("set_limits", "clear_limits", "set_plan", "delete_plan", "tend_seats", "serve_model"),
+}
+"""These come back to a user with the model in hand: a row of theirs that is changed twice in one
+transaction has its reference to the user looked at. Only an erasure holds users so strongly, and
+it holds nothing of a model."""
+AFTER_A_USER = {
+    "key": f"SELECT 1 FROM idempotency_keys WHERE key = '{KEY.key}' FOR UPDATE",
+    "threads": "SELECT 1 FROM threads FOR UPDATE",
+    "queues": AFTER_A_MODEL["queues"],
+}
+
+POOLS = json.dumps(
+    [
+        {
+            "pool": name,
+            "server": name,
+            "url": "http://server.test",
+            "server_capacity": 2,
+            "model": MODEL,
+            "capacity": 1,
+            "context": 1000,
+            "output": 500,
+        }
+        for name in ("one", "two")
+    ]
+)
+SEATED = UUID("00000000-0000-4000-8000-0000000005ea")
+"""A call that has a seat; another one of the same run waits."""
+
 PARTS = {
     *("unbound", "user_id", "identity", "may_become", "guard_transition", "record_attempt"),
     *("hold_fence", "take_idempotency_key", "roll_back", "cancel_open_runs", "end_as_cancelled"),
     *("insert_checkpoints", "insert_events"),
+    *("call_up", "run_changed", "user_changed", "leave_queues", "require_room", "require_threads"),
+    *("count_usage", "count_tool_calls", "hold_models", "free_seat", "grant_seats", "weigh_user"),
+    *("end_overdue", "note_outcome", "serve_anew", "limits_changed", "require_memory"),
 }
 """Called by the others only, in whose transactions they are tried."""
 
 READERS = {
     *("begin_read", "read_checkpoint", "read_log", "inspect_run", "count_thread_rows"),
-    *("held_runs", "find_workers", "find_lost_runs"),
+    *("held_runs", "find_workers", "find_lost_runs", "rank_of", "head_of", "has_room"),
+    *("highest_cost", "virtual", "open_seats", "terms_of", "has_free_seat", "neighbours"),
+    *("overdue_calls", "read_pools", "check_agreement", "disagreeing_calls", "unserved_calls"),
+    *("disagreeing_queues", "limits_of", "tokens_since", "exhausted_budget", "limits_set"),
+    *("plans_set", "users_of_plan", "iso", "limit_use", "memory_bytes", "waiting_runs"),
+    *("waiting_calls", "models_of", "read_standing", "run_places", "call_places", "seats_in_use"),
+    *("usage_range", "usage_buckets", "usage_json", "read_usage", "usage_overview", "lag_of"),
+    *("lines", "model_facts", "pool_facts", "queue_overview", "scheduler_facts"),
+    *("waiting_longest", "why_not_claimed", "why_not_seated"),
 }
 """These hold nothing."""
 
@@ -235,7 +317,29 @@ async def scene(
             "UPDATE threads SET deleted_at = now() WHERE thread_id = $1", thread
         )
     ids = await superuser.fetch("SELECT run_id FROM runs ORDER BY run_id")
+    await make_calls(superuser, run)
     return Scene(alice.user_id, thread, run, worker, [row[0] for row in ids])
+
+
+async def make_calls(superuser: asyncpg.Connection, run: ClaimedRun) -> None:
+    """A call of the run's that has a seat, and one that waits for one; limits, and a plan."""
+    await superuser.execute("SELECT dispatch.declare_pools($1::text::jsonb)", POOLS)
+    await superuser.execute(
+        "INSERT INTO model_users (user_id, model, vtime) VALUES ($1, $2, 0)", run.user_id, MODEL
+    )
+    await superuser.executemany(
+        """
+        INSERT INTO model_calls (user_id, call_id, run_id, fence, worker_id, model, priority,
+          asked_at, pool, seat, granted_at, taken_at)
+        VALUES ($1, $2, $3, 1, gen_random_uuid(), $4, 0, now(), $5, $6, $7, $7)
+        """,
+        [
+            (run.user_id, SEATED, run.run_id, MODEL, "one", 1, datetime.now(UTC)),
+            (run.user_id, uuid4(), run.run_id, MODEL, None, None, None),
+        ],
+    )
+    await superuser.execute("INSERT INTO plans (plan) VALUES ('default')")
+    await superuser.execute("INSERT INTO user_limits (user_id) VALUES ($1)", run.user_id)
 
 
 every_situation = pytest.mark.parametrize("scene", SITUATIONS, indirect=True)
@@ -339,6 +443,11 @@ class TestAFunctionThatHasToWait:
                         waited[place].add(name)
                         if place in WHAT_BELONGS_TO_A_RUN:
                             wrong = [] if await held(observer, scene.runs_places()) else ["no run"]
+                        elif place == "user" and name in SERVING:
+                            wrong = await held(observer, AFTER_A_USER)
+                        elif place in WHAT_BELONGS_TO_A_MODEL:
+                            if not await held(observer, MODELS):
+                                wrong = await held(observer, AFTER_A_MODEL)
                         else:
                             wrong = await held(observer, dict(list(places.items())[n + 1 :]))
                 await calling
@@ -346,6 +455,7 @@ class TestAFunctionThatHasToWait:
         # The stranger was in the way of somebody at each place, or this would show nothing.
         met = {place for place, names in waited.items() if names}
         assert met >= {"user", "key", "thread", "claims", "worker", "run 1", "run 2"}
+        assert met >= {"models", "users of a model", "calls", "servers"}
 
 
 class TestAnyTwoAtOnce:
