@@ -74,9 +74,25 @@ STATEMENTS = (
       PRIMARY KEY (pool, seat)
     )
     """,
+    # Who has runs waiting to be executed, in the order in which they are served. `claimable` may
+    # be true in vain, never false in vain; `rank` lags behind the virtual time, never ahead.
+    """
+    CREATE TABLE run_queues (
+      user_id uuid PRIMARY KEY REFERENCES users,
+      claimable boolean NOT NULL DEFAULT true,
+      rank bigint NOT NULL DEFAULT 0,
+      served_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+      wake_at timestamptz
+    ) WITH (fillfactor = 50)
+    """,
+    "CREATE INDEX run_queues_next ON run_queues (rank, served_at, user_id) WHERE claimable",
+    "CREATE INDEX run_queues_asleep ON run_queues (wake_at) WHERE wake_at IS NOT NULL",
+    "INSERT INTO run_queues (user_id) SELECT user_id FROM users",
+    # The reference is to the user's queue and not to the user: it is looked at again where a row is
+    # changed twice in one transaction, and an erasure that holds the user must not hold up a model.
     """
     CREATE TABLE model_users (
-      user_id uuid NOT NULL REFERENCES users,
+      user_id uuid NOT NULL REFERENCES run_queues,
       model text NOT NULL REFERENCES models,
       vtime bigint NOT NULL,
       estimate float8,
@@ -122,19 +138,6 @@ STATEMENTS = (
     "CREATE UNIQUE INDEX model_calls_seated ON model_calls (pool, seat) WHERE seat IS NOT NULL",
     "CREATE INDEX model_calls_of_user ON model_calls (user_id, model) WHERE seat IS NOT NULL",
     "CREATE INDEX model_calls_of_run ON model_calls (user_id, run_id)",
-    # Who has runs waiting to be executed, in the order in which they are served. `claimable` may
-    # be true in vain, never false in vain; `rank` lags behind the virtual time, never ahead.
-    """
-    CREATE TABLE run_queues (
-      user_id uuid PRIMARY KEY REFERENCES users,
-      claimable boolean NOT NULL DEFAULT true,
-      rank bigint NOT NULL DEFAULT 0,
-      served_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-      wake_at timestamptz
-    ) WITH (fillfactor = 50)
-    """,
-    "CREATE INDEX run_queues_next ON run_queues (rank, served_at, user_id) WHERE claimable",
-    "CREATE INDEX run_queues_asleep ON run_queues (wake_at) WHERE wake_at IS NOT NULL",
     # `due_at`: when a run takes its place in its thread's queue.
     """
     ALTER TABLE runs
@@ -152,9 +155,6 @@ STATEMENTS = (
     """
     CREATE INDEX runs_open_in_thread ON runs (user_id, thread_id, due_at, run_id)
       WHERE state IN ('pending', 'running', 'waiting')
-    """,
-    """
-    INSERT INTO run_queues (user_id) SELECT DISTINCT user_id FROM runs WHERE state = 'pending'
     """,
     # Limits are sparse: what is absent is the plan's, then the plan `default`'s, then a setting's.
     # A null is no limit.

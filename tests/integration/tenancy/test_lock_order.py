@@ -197,18 +197,6 @@ AFTER_A_MODEL = {
     "queues": "SELECT 1 FROM run_queues FOR UPDATE",
 }
 
-SERVING = {"set_capacity", "settle_call", "put_in_order", "declare_pools", "reopen_pool"} | {
-    *("set_limits", "clear_limits", "set_plan", "delete_plan", "tend_seats", "serve_model"),
-}
-"""These come back to a user with the model in hand: a row of theirs that is changed twice in one
-transaction has its reference to the user looked at. Only an erasure holds users so strongly, and
-it holds nothing of a model."""
-AFTER_A_USER = {
-    "key": f"SELECT 1 FROM idempotency_keys WHERE key = '{KEY.key}' FOR UPDATE",
-    "threads": "SELECT 1 FROM threads FOR UPDATE",
-    "queues": AFTER_A_MODEL["queues"],
-}
-
 POOLS = json.dumps(
     [
         {
@@ -443,8 +431,6 @@ class TestAFunctionThatHasToWait:
                         waited[place].add(name)
                         if place in WHAT_BELONGS_TO_A_RUN:
                             wrong = [] if await held(observer, scene.runs_places()) else ["no run"]
-                        elif place == "user" and name in SERVING:
-                            wrong = await held(observer, AFTER_A_USER)
                         elif place in WHAT_BELONGS_TO_A_MODEL:
                             if not await held(observer, MODELS):
                                 wrong = await held(observer, AFTER_A_MODEL)
