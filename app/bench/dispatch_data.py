@@ -48,6 +48,11 @@ _FILL = (
     INSERT INTO model_users (user_id, model, vtime, estimate, eligible)
     SELECT {_USER}, '{MODEL}', random() * 2000000, 200 + random() * 1000, true {_USERS}
     """,
+    # Hardly any call is the first of its user's in an hour.
+    f"""
+    INSERT INTO usage_hours (user_id, hour, model)
+    SELECT {_USER}, date_trunc('hour', clock_timestamp(), 'UTC'), '{MODEL}' {_USERS}
+    """,
     f"INSERT INTO run_queues (user_id, rank) SELECT {_USER}, 0 {_USERS}",
     f"""
     INSERT INTO threads (user_id, thread_id) SELECT {_USER}, {_HELD_RUN} {_USERS}
