@@ -245,7 +245,7 @@ class TestARun:
         )
         assert assert_problem(response, 422)["code"] == "message_too_large"
 
-    @pytest.mark.parametrize("assistant", ["nobody", str(uuid4())])
+    @pytest.mark.parametrize("assistant", ["nobody", str(uuid4())], ids=["a name", "an id"])
     async def test_of_an_unknown_assistant_is_refused(
         self, http: httpx.AsyncClient, thread: str, assistant: str
     ) -> None:

@@ -216,7 +216,7 @@ class TestJunkInTheKeySet:
             ECKey.generate_key("P-256").as_dict(private=False),
             _short_rsa_key("first"),
         ],
-        ids=lambda junk: str(junk)[:30],
+        ids=lambda junk: "-".join(map(str, junk)) if isinstance(junk, dict) else str(junk)[:30],
     )
     async def test_is_passed_over(
         self, verifier: IdentityVerifier, issuer: Issuer, junk: object
