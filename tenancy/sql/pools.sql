@@ -22,12 +22,13 @@ LANGUAGE plpgsql AS $$
 BEGIN
   -- Workers that start at the same time declare one after the other.
   PERFORM pg_advisory_xact_lock(hashtextextended('stoa.declare_pools', 0));
+  -- First those that are there, in one order with those that are not named any more.
+  PERFORM 1 FROM public.models m ORDER BY m.model FOR NO KEY UPDATE;
   INSERT INTO public.models AS m (model, context, output)
   SELECT d.model, min(d.context), min(d.output) FROM dispatch.read_pools(p_pools) d
   GROUP BY d.model ORDER BY d.model
   ON CONFLICT (model) DO UPDATE SET context = EXCLUDED.context, output = EXCLUDED.output
     WHERE (m.context, m.output) <> (EXCLUDED.context, EXCLUDED.output);
-  PERFORM 1 FROM public.models m ORDER BY m.model FOR NO KEY UPDATE;
   INSERT INTO public.model_servers AS v (server, url, capacity)
   SELECT DISTINCT d.server, d.url, d.server_capacity FROM dispatch.read_pools(p_pools) d
   ON CONFLICT (server) DO UPDATE SET url = EXCLUDED.url, capacity = EXCLUDED.capacity

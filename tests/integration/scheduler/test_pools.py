@@ -11,9 +11,13 @@ import pytest
 from tenancy.database.engine import DatabaseUnavailable
 from tenancy.principal import Principal
 from tests.integration.scheduler.conftest import COOLDOWN, Stage, pool
-from tests.support.tenancy import MODEL, sign_in
+from tests.support.tenancy import MODEL, TestDatabase, sign_in
 
 OTHER = "other:latest"
+HOLD_MODEL = "SELECT 1 FROM models WHERE model = $1 FOR NO KEY UPDATE"
+WAITS_FOR_A_ROW = (
+    "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted)"
+)
 
 
 class TestSeveralPoolsWithOneModel:
@@ -243,6 +247,24 @@ class TestAPoolThatIsRemoved:
         # He was given a seat and has not come for it: what is there now is another model.
         assert await stage.outcome(his, given) == "gone"
         await stage.settle(his, given, 0, 0)
+
+    async def test_is_held_in_one_order_with_those_that_are_declared(
+        self, stage: Stage, database: TestDatabase
+    ) -> None:
+        await stage.pools.declare([pool("one", model=MODEL), pool("two", model=OTHER)])
+        first, then = sorted([MODEL, OTHER])
+        await stage.pools.declare([pool(model=then)])
+        other = await database.connect("dispatch")
+        try:
+            async with asyncio.TaskGroup() as group, other.transaction():
+                await other.execute(HOLD_MODEL, first)
+                group.create_task(stage.pools.declare([pool(model=then)]))
+                while not await stage.value(WAITS_FOR_A_ROW):  # noqa: ASYNC110 - the database knows
+                    await asyncio.sleep(0.005)
+                # Whoever holds several models goes on like this.
+                await other.execute(HOLD_MODEL, then)
+        finally:
+            await other.close()
 
 
 class TestTwoPoolsWithOneName:
