@@ -140,7 +140,8 @@ class Queue:
             self._chosen.randint(20, 200),
         )
         (self._held[client],) = settled.granted
-        await self._take_up(self._held[client])
+        # As in a worker: the settle is on disk before it counts, and nobody waits for that.
+        await asyncio.gather(self._take_up(self._held[client]), self._seats.flush())
 
     async def claim(self, _client: int) -> None:
         """A run is claimed and given back."""

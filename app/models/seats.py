@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID, uuid4
 
 import structlog
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
     from tenacity.stop import stop_base
 
-    from tenancy.principal import ClaimedRun
+    from tenancy.principal import ClaimedRun, UserId
     from tenancy.scheduler.limits import Limits
-    from tenancy.scheduler.seats import Asked, PoolFailure, Seat, SeatDatabase, Settled
+    from tenancy.scheduler.seats import Asked, PoolFailure, Seat, SeatDatabase
 
 log = structlog.get_logger(__name__)
 
@@ -209,18 +209,23 @@ class SeatKeeper:
         failure: PoolFailure | None,
     ) -> None:
         try:
-            settled: Settled = await _until_back(_AS_LONG_AS_IT_TAKES)(
-                self._database.settle,
+            await _until_back(_AS_LONG_AS_IT_TAKES)(
+                self._settle_for_good,
                 *(run.user_id, call_id, model),
                 *(usage.prompt_tokens, usage.output_tokens, failure),
             )
-            self.tell(settled.granted)
-            for other in settled.others:
-                self.tell(await self._database.serve(other))
         except StoaError as error:
             log.warning("a seat could not be given back", **facts_of(error))
         except Exception:
             log.exception("giving a seat back broke")
+
+    async def _settle_for_good(self, user_id: UserId, call_id: UUID, *what: Any) -> None:  # noqa: ANN401 - handed on
+        """Settle, wake whoever has the seat now, and see that it survives a crash of Postgres."""
+        settled = await self._database.settle(user_id, call_id, *what)
+        self.tell(settled.granted)
+        for other in settled.others:
+            self.tell(await self._database.serve(other))
+        await self._database.flush()
 
 
 def _raise_refusal(asked: Asked) -> None:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from tenancy.database.calls import FunctionCalls
+from tenancy.database.flush import Flush
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,6 +82,7 @@ class SeatDatabase:
 
     def __init__(self, settings: DatabaseSettings) -> None:
         self._calls = FunctionCalls(settings)
+        self._flush = Flush(self._calls)
 
     async def take(
         self,
@@ -129,7 +131,8 @@ class SeatDatabase:
     ) -> Settled:
         """End a call, however far it came: charge it, once, and give its seat to the next.
 
-        One that still waits leaves the queue.
+        One that still waits leaves the queue. It is committed, but may be lost if Postgres crashes:
+        follow it with ``flush``, and settle again if that fails.
 
         Raises:
             DatabaseUnavailable: Postgres is away. Try again: nothing is charged twice.
@@ -138,6 +141,14 @@ class SeatDatabase:
             _SETTLE, user_id, call_id, model, prompt_tokens, output_tokens, failure
         )
         return Settled(row["settled"], tuple(row["granted"]), tuple(row["others"]))
+
+    async def flush(self) -> None:
+        """Return once what was settled before is on disk.
+
+        Raises:
+            DatabaseUnavailable: Postgres is away: settle again, nothing is charged twice.
+        """
+        await self._flush.wait()
 
     async def serve(self, model: str) -> tuple[UUID, ...]:
         """Give out what seats of a model are free; returns the calls that were given one."""

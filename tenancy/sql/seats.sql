@@ -291,6 +291,10 @@ BEGIN
   RETURN QUERY
   SELECT t.outcome, t.pool, t.url, t.context, t.output, t.reason, NULL::timestamptz, granted
   FROM dispatch.take_up(p_user, p_call) t;
+  -- A place in the queue that a crash forgets is asked for anew; others do not wait for the disk.
+  PERFORM set_config('synchronous_commit', 'off', true)
+  FROM public.model_calls c
+  WHERE c.user_id = p_user AND c.call_id = p_call AND c.taken_at IS NULL;
 END $$;
 
 -- Takes up the seat that a call was given. `waiting`: it has none yet; `out`: it waits, and no pool
@@ -331,6 +335,8 @@ END $$;
 -- next has the seat. A call that still waited leaves the queue. `p_failure` is what went wrong with
 -- the pool, if that was it: `unreachable` and `model_missing` take it out at once, others the third
 -- time in a row. False when it was settled before, or there was no such call.
+-- Nobody waits for the disk with the model in hand: whoever settles has it flushed afterwards, and
+-- settles again if that fails.
 CREATE OR REPLACE FUNCTION dispatch.settle_call(
   p_user uuid, p_call uuid, p_model text, p_prompt int, p_output int, p_failure text,
   OUT settled boolean, OUT granted uuid[], OUT others text[]
@@ -348,6 +354,7 @@ DECLARE
   held_seconds float8;
   waited float8;
 BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
   settled := false;
   granted := '{}';
   others := '{}';
