@@ -35,8 +35,10 @@ setup: $(INSTALLED) $(CLIENT) ## Make .venv, install everything into it, build t
 run: setup ## Start everything on this machine (Ctrl-C ends it)
 	@$(BIN)/stoa dev $(ARGS)
 
-test: setup ## Run all tests
-	$(BIN)/pytest $(ARGS)
+# Files of tests, side by side: most of them wait for something most of the time.
+JOBS ?= 2
+test: setup ## Run all tests (JOBS=… at once)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: check-python check-web check-locks ## Run every check that is not a test
 
