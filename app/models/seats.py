@@ -165,7 +165,9 @@ class SeatKeeper:
             elif clock() - out_since >= self._wait_seconds:
                 raise OllamaUnreachable
             await self._until_woken(call_id)
-            asked = await _until_back(_A_WHILE)(self._database.take_up, run.user_id, call_id)
+            asked = await _until_back(_A_WHILE)(
+                self._database.take_up, run.user_id, call_id, self._limits
+            )
             if asked.outcome == "gone":
                 asked = await self._ask(run, call_id, model)
         return asked.seat

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tenancy.principal import ClaimedRun, UserId
 
 _TAKE = "SELECT * FROM dispatch.take_seat($1, $2, $3, $4, $5, $6, $7)"
-_TAKE_UP = "SELECT * FROM dispatch.take_up($1, $2)"
+_TAKE_UP = "SELECT * FROM dispatch.take_up($1, $2, $3)"
 _SETTLE = "SELECT * FROM dispatch.settle_call($1, $2, $3, $4, $5, $6)"
 _SERVE = "SELECT dispatch.serve_model($1)"
 _TEND = "SELECT dispatch.tend_seats($1, $2)"
@@ -114,11 +114,18 @@ class SeatDatabase:
         seat = _seat(row) if row["outcome"] == "taken" else None
         return Asked(row["outcome"], seat, row["reason"], row["resets_at"], tuple(row["granted"]))
 
-    async def take_up(self, user_id: UserId, call_id: UUID) -> Asked:
-        """Take up the seat that a call was given; says where it stands if it was given none."""
-        (row,) = await self._calls.fetch(_TAKE_UP, user_id, call_id)
+    async def take_up(
+        self, user_id: UserId, call_id: UUID, defaults: Mapping[str, object] | None = None
+    ) -> Asked:
+        """Take up the seat that a call was given; says where it stands if it was given none.
+
+        Where a token budget of the user's was used up meanwhile, the call is to be settled. Without
+        ``defaults`` that is not looked at.
+        """
+        given = None if defaults is None else dict(defaults)
+        (row,) = await self._calls.fetch(_TAKE_UP, user_id, call_id, given)
         seat = _seat(row) if row["outcome"] == "taken" else None
-        return Asked(row["outcome"], seat, row["reason"])
+        return Asked(row["outcome"], seat, row["reason"], row["resets_at"])
 
     async def settle(
         self,

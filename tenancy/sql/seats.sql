@@ -290,7 +290,7 @@ BEGIN
   END IF;
   RETURN QUERY
   SELECT t.outcome, t.pool, t.url, t.context, t.output, t.reason, NULL::timestamptz, granted
-  FROM dispatch.take_up(p_user, p_call) t;
+  FROM dispatch.take_up(p_user, p_call, NULL) t;
   -- A place in the queue that a crash forgets is asked for anew; others do not wait for the disk.
   PERFORM set_config('synchronous_commit', 'off', true)
   FROM public.model_calls c
@@ -299,20 +299,30 @@ END $$;
 
 -- Takes up the seat that a call was given. `waiting`: it has none yet; `out`: it waits, and no pool
 -- with its model works, and why; `no_model`: there is no such pool any more; `gone`: it must ask
--- anew.
-CREATE OR REPLACE FUNCTION dispatch.take_up(p_user uuid, p_call uuid)
+-- anew; or which token budget was used up while it waited: then its seat is to be given back. With
+-- no `p_defaults` no budget is looked at.
+CREATE OR REPLACE FUNCTION dispatch.take_up(p_user uuid, p_call uuid, p_defaults jsonb)
 RETURNS TABLE (
-  outcome text, pool text, url text, context int, output int, reason text
+  outcome text, pool text, url text, context int, output int, reason text, resets_at timestamptz
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
+  SELECT b.name, b.resets_at INTO outcome, resets_at
+  FROM public.model_calls c CROSS JOIN LATERAL tenant.exhausted_budget(
+    p_user, tenant.limits_of(p_user, p_defaults)
+  ) b
+  WHERE c.user_id = p_user AND c.call_id = p_call AND c.seat IS NOT NULL AND c.taken_at IS NULL;
+  IF FOUND THEN
+    RETURN NEXT;
+    RETURN;
+  END IF;
   RETURN QUERY
   UPDATE public.model_calls c SET taken_at = coalesce(c.taken_at, clock_timestamp())
   FROM public.pools p JOIN public.model_servers v USING (server) JOIN public.models m USING (model)
   WHERE c.user_id = p_user AND c.call_id = p_call AND p.pool = c.pool AND p.model = c.model
     AND c.lost_at IS NULL
-  RETURNING 'taken', p.pool, v.url, m.context, m.output, NULL;
+  RETURNING 'taken', p.pool, v.url, m.context, m.output, NULL, NULL::timestamptz;
   IF NOT FOUND THEN
     SELECT CASE
       WHEN count(p.pool) = 0 THEN 'no_model'

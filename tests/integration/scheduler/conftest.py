@@ -90,7 +90,7 @@ class Stage:
 
     async def outcome(self, run: ClaimedRun, call: UUID) -> str:
         """What a call is told that looks whether it has its seat."""
-        return (await self.seats.take_up(run.user_id, call)).outcome
+        return (await self.seats.take_up(run.user_id, call, {})).outcome
 
     async def settle(
         self,

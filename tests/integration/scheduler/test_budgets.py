@@ -41,6 +41,37 @@ class TestATokenBudget:
         assert asked.resets_at > datetime.now(UTC)
         assert await stage.value("SELECT count(*) FROM model_calls") == 0
 
+    @pytest.mark.parametrize("name", ["tokens_per_day", "tokens_per_month"])
+    async def test_that_is_used_up_while_calls_wait_lets_none_of_them_begin(
+        self, stage: Stage, alice: Principal, name: str
+    ) -> None:
+        await stage.pools.declare([pool()])
+        await stage.limit(alice, f'{{"{name}": 150}}')
+        run = await stage.run_of(alice)
+        first = await stage.take(run)
+        waiting = [await stage.wait(run) for _ in range(3)]
+        await stage.settle(run, first, 100, 50)
+        vtime = await stage.vtime(alice)
+        for call in waiting:
+            asked = await stage.seats.take_up(run.user_id, call, {})
+            assert asked.outcome == name
+            assert asked.resets_at is not None
+            assert await stage.value("SELECT count(taken_at) FROM model_calls") == 0
+            await stage.settle(run, call, 0, 0)
+        assert await stage.value("SELECT count(*) FROM model_calls") == 0
+        assert await stage.value("SELECT sum(calls) FROM usage_hours") == 1
+        assert await stage.vtime(alice) < vtime  # what their seats had been charged is given back
+
+    async def test_that_is_used_up_lets_a_call_that_has_begun_come_to_its_end(
+        self, stage: Stage, alice: Principal
+    ) -> None:
+        await stage.pools.declare([pool(capacity=3)])
+        await stage.limit(alice, '{"tokens_per_day": 150}')
+        run = await stage.run_of(alice)
+        first, second = await stage.take(run), await stage.take(run)
+        await stage.settle(run, first, 100, 50)
+        assert await stage.outcome(run, second) == "taken"
+
     async def test_that_is_not_gives_one(self, stage: Stage, alice: Principal) -> None:
         await stage.pools.declare([pool()])
         await stage.limit(alice, '{"tokens_per_day": 151, "tokens_per_month": 151}')

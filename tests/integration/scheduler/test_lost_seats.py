@@ -56,7 +56,9 @@ class TestASeatThatIsNotTakenUp:
         taking = await database.connect("dispatch")
         try:
             async with taking.transaction():
-                await taking.fetch("SELECT * FROM dispatch.take_up($1, $2)", bob.user_id, call)
+                await taking.fetch(
+                    "SELECT * FROM dispatch.take_up($1, $2, NULL)", bob.user_id, call
+                )
                 assert await stage.seats.tend(COOLDOWN) == ()
         finally:
             await taking.close()

@@ -126,7 +126,7 @@ class Scene:
         asking = (self.run.run_id, self.run.fence, self.worker, MODEL, "{}")
         return {
             "take_seat": _dispatch("take_seat", self.user, uuid4(), *asking),
-            "take_up": _dispatch("take_up", self.user, SEATED),
+            "take_up": _dispatch("take_up", self.user, SEATED, "{}"),
             "settle_call": _dispatch("settle_call", self.user, SEATED, MODEL, 1, 1, "unreachable"),
             "serve_model": _dispatch("serve_model", MODEL),
             "tend_seats": _dispatch("tend_seats", 0.0, 0.0),
