@@ -78,6 +78,8 @@ class TestThePlaceOfARun:
         bob: Principal,
     ) -> None:
         await stage.pools.declare([pool()])
+        await queue(stage, alice, 2)
+        await queue(stage, bob, 3)
         for person, vtime in ((alice, 5000), (bob, 1000)):
             await superuser.execute(
                 "INSERT INTO model_users (user_id, model, vtime) VALUES ($1, $2, $3)",
@@ -85,8 +87,6 @@ class TestThePlaceOfARun:
                 MODEL,
                 vtime,
             )
-        await queue(stage, alice, 2)
-        await queue(stage, bob, 3)
         assert (await standing.places(alice.user_id, MODEL, 2, 0)).runs == (2, 4)
         assert (await standing.places(bob.user_id, MODEL, 3, 0)).runs == (1, 3, 5)
 
