@@ -151,6 +151,10 @@ RULES: Mapping[str, TableRules] = {
         ),
         maintenance=Access({"SELECT": ALL}, EVERY_ROW),
     ),
+    "claims": TableRules(
+        dispatch=Access({"SELECT": ("vnow",), "UPDATE": ("vnow",)}, EVERY_ROW),
+        personal=False,
+    ),
     "model_users": TableRules(
         service=Access({"SELECT": ALL}, OWN_ROWS),
         dispatch=Access(

@@ -74,8 +74,16 @@ STATEMENTS = (
       PRIMARY KEY (pool, seat)
     )
     """,
+    # The rank of whoever's run was claimed last: one row.
+    """
+    CREATE TABLE claims (
+      is_it boolean PRIMARY KEY DEFAULT true CHECK (is_it),
+      vnow bigint NOT NULL DEFAULT 0
+    ) WITH (fillfactor = 20)
+    """,
+    "INSERT INTO claims DEFAULT VALUES",
     # Who has runs waiting to be executed, in the order in which they are served. `claimable` may
-    # be true in vain, never false in vain; `rank` lags behind the virtual time, never ahead.
+    # be true in vain, never false in vain; `rank` may lag behind a person's virtual time.
     """
     CREATE TABLE run_queues (
       user_id uuid PRIMARY KEY REFERENCES users,

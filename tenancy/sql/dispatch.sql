@@ -24,14 +24,12 @@ BEGIN
   RETURN FOUND;
 END $$;
 
--- Where a person stands among those whose runs wait: at the virtual time of their use of the default
--- model; somebody new at that of whoever was served last.
+-- The virtual time of a person's use of the default model. Nothing for somebody who has not used it:
+-- it would have to be brought up to date for everybody at once.
 CREATE OR REPLACE FUNCTION dispatch.rank_of(p_user uuid, p_model text) RETURNS bigint
 LANGUAGE sql STABLE AS $$
   SELECT coalesce(
-    (SELECT u.vtime FROM public.model_users u WHERE u.user_id = p_user AND u.model = p_model),
-    (SELECT m.vnow FROM public.models m WHERE m.model = p_model),
-    0
+    (SELECT u.vtime FROM public.model_users u WHERE u.user_id = p_user AND u.model = p_model), 0
   )
 $$;
 
@@ -41,30 +39,34 @@ $$;
 CREATE OR REPLACE FUNCTION dispatch.head_of(
   p_user uuid, p_at timestamptz DEFAULT clock_timestamp()
 ) RETURNS uuid
-LANGUAGE sql STABLE SET enable_seqscan = off AS $$
-  SELECT r.run_id
-  FROM public.runs r
-  WHERE r.state = 'pending' AND r.user_id = p_user
-    AND (r.fence > 0 OR (
-      (r.due_at <= p_at OR r.due_at <= r.created_at)
-      AND NOT EXISTS (
-        SELECT 1 FROM public.runs o
-        WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id
-          AND (o.state IN ('running', 'waiting') OR (o.state = 'pending' AND o.fence > 0))
-      )
-      AND NOT EXISTS (
-        SELECT 1 FROM public.runs o
-        WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id AND o.state = 'pending'
-          AND (o.due_at, o.run_id) < (r.due_at, r.run_id)
-      )
-    ))
-  ORDER BY r.priority DESC, r.due_at, r.run_id
-  LIMIT 1
-$$;
+LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+BEGIN
+  RETURN (
+    SELECT r.run_id
+    FROM public.runs r
+    WHERE r.state = 'pending' AND r.user_id = p_user
+      AND (r.fence > 0 OR (
+        (r.due_at <= p_at OR r.due_at <= r.created_at)
+        AND NOT EXISTS (
+          SELECT 1 FROM public.runs o
+          WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id
+            AND (o.state IN ('running', 'waiting') OR (o.state = 'pending' AND o.fence > 0))
+        )
+        AND NOT EXISTS (
+          SELECT 1 FROM public.runs o
+          WHERE o.user_id = r.user_id AND o.thread_id = r.thread_id AND o.state = 'pending'
+            AND (o.due_at, o.run_id) < (r.due_at, r.run_id)
+        )
+      ))
+    ORDER BY r.priority DESC, r.due_at, r.run_id
+    LIMIT 1
+  );
+END $$;
 
 -- Claims up to p_slots runs, heads of their threads only, for those first who have used least of
 -- the default model; no user above their cap of runs at once. Claims are serialised, which is what
--- makes the cap exact. The cost depends neither on how many runs wait nor on how many people.
+-- makes the cap exact. The cost depends neither on how many runs wait nor on how many people. As with
+-- seats, there is no credit for having been idle: whoever is served goes on from where claims are.
 CREATE OR REPLACE FUNCTION dispatch.claim_runs(
   p_worker uuid, p_slots int, p_model text, p_defaults jsonb
 ) RETURNS TABLE (user_id uuid, run_id uuid, fence bigint)
@@ -73,11 +75,15 @@ CREATE OR REPLACE FUNCTION dispatch.claim_runs(
 LANGUAGE plpgsql SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-  passed_over uuid[] := '{}';
   claimed int := 0;
   who record;
   head uuid;
   looked_at timestamptz;
+  reached bigint;
+  least_cost float8;
+  at_rank bigint := -9223372036854775808;
+  at_served timestamptz := '-infinity';
+  at_user uuid := '00000000-0000-0000-0000-000000000000';
 BEGIN
   -- A claim need not be on disk by itself: the attempt that begins with it is, and flushes it.
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -96,14 +102,24 @@ BEGIN
     WHERE s.wake_at <= (SELECT clock_timestamp())
     FOR NO KEY UPDATE SKIP LOCKED
   );
+  -- A claim is reckoned at a quarter of a usual call at least: runs that never ask the default model
+  -- would else leave those behind for ever who have.
+  SELECT c.vnow, coalesce(m.estimate, dispatch.highest_cost(m.context, m.output) / 2, 1000) / 4
+  INTO STRICT reached, least_cost
+  FROM public.claims c LEFT JOIN public.models m ON m.model = p_model;
   WHILE claimed < p_slots LOOP
     -- No claim waits for one person's transaction; who is passed over says so when it has ended.
-    SELECT q.user_id, q.rank, dispatch.rank_of(q.user_id, p_model) AS rank_now INTO who
+    -- Everybody moves back who was looked at, so there is nobody to be found before them.
+    SELECT q.user_id, q.rank, q.served_at, dispatch.rank_of(q.user_id, p_model) AS rank_now
+    INTO who
     FROM public.run_queues q
-    WHERE q.claimable AND q.user_id <> ALL (passed_over)
+    WHERE q.claimable AND (q.rank, q.served_at, q.user_id) > (at_rank, at_served, at_user)
     ORDER BY q.rank, q.served_at, q.user_id LIMIT 1
     FOR NO KEY UPDATE SKIP LOCKED;
     EXIT WHEN NOT FOUND;
+    at_rank := who.rank;
+    at_served := who.served_at;
+    at_user := who.user_id;
     IF who.rank_now > who.rank THEN
       UPDATE public.run_queues q SET rank = who.rank_now WHERE q.user_id = who.user_id;
       CONTINUE;
@@ -117,7 +133,7 @@ BEGIN
     head := dispatch.head_of(who.user_id, looked_at);
     IF head IS NULL THEN
       UPDATE public.run_queues q
-      SET claimable = false, rank = who.rank_now,
+      SET claimable = false,
           wake_at = (
             SELECT min(r.due_at) FROM public.runs r
             WHERE r.user_id = who.user_id AND r.state = 'pending' AND r.due_at > looked_at
@@ -129,11 +145,13 @@ BEGIN
     PERFORM 1 FROM public.runs r
     WHERE r.user_id = who.user_id AND r.run_id = head AND r.state = 'pending'
     FOR NO KEY UPDATE SKIP LOCKED;
-    IF NOT FOUND THEN
-      passed_over := passed_over || who.user_id;
-      CONTINUE;
-    END IF;
-    UPDATE public.run_queues q SET rank = who.rank_now, served_at = clock_timestamp()
+    CONTINUE WHEN NOT FOUND;
+    reached := greatest(reached, who.rank);
+    UPDATE public.run_queues q
+    SET rank = reached + dispatch.virtual(
+          least_cost, coalesce((tenant.limits_of(who.user_id, p_defaults) ->> 'weight')::float8, 1)
+        ),
+        served_at = clock_timestamp()
     WHERE q.user_id = who.user_id;
     claimed := claimed + 1;
     RETURN QUERY
@@ -143,18 +161,20 @@ BEGIN
     WHERE r.user_id = who.user_id AND r.run_id = head AND r.state = 'pending'
     RETURNING r.user_id, r.run_id, r.fence;
   END LOOP;
+  UPDATE public.claims c SET vnow = reached WHERE c.vnow < reached;
 END $$;
 
 -- Whether one more run of a person may be executed now.
 CREATE OR REPLACE FUNCTION dispatch.has_room(p_user uuid, p_defaults jsonb) RETURNS boolean
-LANGUAGE sql STABLE SET enable_seqscan = off AS $$
-  SELECT EXISTS (SELECT 1 FROM public.users u WHERE u.user_id = p_user AND u.state = 'active')
+LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+BEGIN
+  RETURN EXISTS (SELECT 1 FROM public.users u WHERE u.user_id = p_user AND u.state = 'active')
     AND coalesce(
       (SELECT count(*) FROM public.runs r WHERE r.user_id = p_user AND r.state = 'running')
         < (tenant.limits_of(p_user, p_defaults) ->> 'running')::int,
       true
-    )
-$$;
+    );
+END $$;
 
 -- Puts runs of dead workers back into the queue under a higher fence; each has spent an attempt.
 -- Says how many. What somebody else has locked just now is left for the next round.

@@ -176,10 +176,9 @@ LANGUAGE sql STABLE SET enable_seqscan = off AS $$
   ),
   others AS (
     SELECT w.waiting,
-      (greatest(q.rank, u.vtime, CASE WHEN u.vtime IS NULL THEN l.vnow END), q.served_at, q.user_id)
+      (greatest(q.rank, u.vtime), q.served_at, q.user_id)
         < (m.rank, coalesce(m.served_at, 'infinity'), p_user) AS ahead
     FROM queues q CROSS JOIN mine m
-    LEFT JOIN public.models l ON l.model = p_model
     LEFT JOIN public.model_users u ON u.user_id = q.user_id AND u.model = p_model
     CROSS JOIN LATERAL (
       -- A thread has one run that is next. Whether another of it runs already is not looked at.

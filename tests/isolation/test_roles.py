@@ -27,6 +27,7 @@ CONTENT = {
 }
 SCHEDULING = {
     "run_queues": ("claimable", "rank", "served_at", "wake_at"),
+    "claims": ("is_it", "vnow"),
     "model_users": ("model", "vtime", "estimate", "eligible"),
     "model_calls": (
         *("call_id", "model", "asked_at", "pool", "seat", "granted_at", "taken_at"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from app.runs.events import settle_run
 from tenancy.principal import Principal
 from tenancy.run_states import RunState
 from tests.integration.scheduler.conftest import Stage, pool
-from tests.support.tenancy import claim_runs, make_thread, queue_run
+from tests.support.tenancy import claim_runs, make_thread, queue_run, sign_in
 
 
 class TestTheNextRun:
@@ -33,6 +34,46 @@ class TestTheNextRun:
         owners = [claim.user_id for claim in claims]
         assert owners[0] != owners[1]
         assert owners[2] != owners[3]
+
+    async def test_comes_to_whoever_has_used_the_model_though_others_never_ask_it(
+        self, stage: Stage, alice: Principal, bob: Principal
+    ) -> None:
+        await stage.pools.declare([pool()])
+        hers = await stage.run_of(alice)
+        await stage.settle(hers, await stage.take(hers))
+        carol = await sign_in(stage.tenants, "carol")
+        for person in (alice, *[bob] * 12, *[carol] * 12):
+            await queue_run(stage.tenants, person, await make_thread(stage.tenants, person))
+        claims = await claim_runs(stage.dispatch, stage.worker, 20)
+        assert alice.user_id in {claim.user_id for claim in claims}
+
+    async def test_comes_to_whoever_has_waited_though_others_come_anew(
+        self, stage: Stage, alice: Principal, bob: Principal
+    ) -> None:
+        for _ in range(20):
+            await stage.run_of(alice)
+        carol = await sign_in(stage.tenants, "carol")
+        for person in (*[alice] * 4, *[bob] * 4, *[carol] * 4):
+            await queue_run(stage.tenants, person, await make_thread(stage.tenants, person))
+        claims = await claim_runs(stage.dispatch, stage.worker, 12)
+        assert Counter(claim.user_id for claim in claims[:6]) == {
+            person.user_id: 2 for person in (alice, bob, carol)
+        }
+
+    async def test_of_many_who_are_new_is_found_without_a_look_at_each(
+        self, stage: Stage, alice: Principal
+    ) -> None:
+        await stage.pools.declare([pool()])
+        run = await stage.run_of(alice)
+        for _ in range(3):
+            await stage.settle(run, await stage.take(run))
+        for n in range(8):
+            person = await sign_in(stage.tenants, f"person {n}")
+            await queue_run(stage.tenants, person, await make_thread(stage.tenants, person))
+        (claim,) = await claim_runs(stage.dispatch, stage.worker, 1)
+        changed = "SELECT user_id FROM run_queues WHERE rank > 0 AND user_id <> $1"
+        assert await stage.value(changed, alice.user_id) == claim.user_id
+        assert await stage.value(f"SELECT count(*) FROM ({changed}) c", alice.user_id) == 1
 
     async def test_of_a_person_is_by_priority_between_threads_and_never_within_one(
         self, stage: Stage, alice: Principal
