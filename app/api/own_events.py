@@ -72,7 +72,8 @@ class OwnEvents:
         One look follows the last that had one: what a call has used is counted a moment after its
         run has ended.
         """
-        await asyncio.sleep(max(LOOK_SECONDS, _BACKOFF * self._look_took))
+        feeds = self._services.tail.listeners(self._principal.user_id)
+        await asyncio.sleep(pause_after(self._look_took, feeds))
         if pause is not None and pause <= LOOK_SECONDS:
             return True
         if had_reason:
@@ -81,8 +82,12 @@ class OwnEvents:
         return True
 
     async def _read_runs(self, heard: Collection[UUID]) -> list[RunChange]:
+        clock = asyncio.get_running_loop().time
+        started = clock()
         async with self._services.database.reading(self._principal) as tx:
-            return await read_runs(tx, {*heard, *self._open})
+            found = await read_runs(tx, {*heard, *self._open})
+        self._look_took = clock() - started
+        return found
 
     def _take_note(self, runs: list[RunChange]) -> list[RunChange]:
         """Remember how runs stand; return those that stand otherwise than was told."""
@@ -103,11 +108,19 @@ class OwnEvents:
         clock = asyncio.get_running_loop().time
         started = clock()
         document, own = await own_limits(self._services, self._principal)
-        self._look_took = clock() - started
+        self._look_took += clock() - started
         seen = hashlib.blake2b(to_json(_lasting(document)), digest_size=16).digest()
         frame = b"" if seen == self._told else b"event: limits\ndata: %b\n\n" % to_json(document)
         self._told = seen
         return frame, _pause(own)
+
+
+def pause_after(took: float, feeds: int) -> float:
+    """How long to rest after a look, where one person has so many feeds in this process.
+
+    Together they look no more often than one would if looking takes long.
+    """
+    return max(LOOK_SECONDS, _BACKOFF * feeds * took)
 
 
 def _pause(own: OwnStanding) -> float | None:

@@ -122,6 +122,10 @@ class RunTail:
             if not listening:
                 del self._people[str(user_id)]
 
+    def listeners(self, user_id: UserId) -> int:
+        """How many listen for whatever changes among a person's runs."""
+        return len(self._people.get(str(user_id), ()))
+
     def _wake(self, payload: str | None) -> None:
         keys = list(self._waiting) if payload is None else payload.split(",")
         for key in keys:

@@ -12,7 +12,9 @@ import httpx
 import pytest
 
 from app.api import live, own_events
+from app.api.own_events import pause_after
 from app.api.own_limits import own_limits
+from app.runs.changes import read_runs
 from tests.support.frames import HEARTBEAT, Frame, follow, new_thread, read_run, start_run
 from tests.support.limits import limit, limits_of, named
 from tests.support.service import RunningService
@@ -155,6 +157,45 @@ class TestTheFeed:
             await events.next()
             await asyncio.sleep(0.5)
             assert len(looks) == 1
+
+    async def test_looks_the_less_often_the_longer_it_takes_to_find_the_runs(
+        self, idle: RunningService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looks: list[float] = []
+
+        async def look_slowly(*args: Any) -> Any:
+            looks.append(time.monotonic())
+            await asyncio.sleep(0.1)
+            return await read_runs(*args)
+
+        monkeypatch.setattr(own_events, "read_runs", look_slowly)
+        http = idle.client("tess")
+        await start_run(http, await new_thread(http))
+        async with feed(http) as events:
+            await events.next()
+            await asyncio.sleep(0.7)
+            assert len(looks) == 1
+
+    async def test_looks_the_less_often_the_more_feeds_the_same_person_has(
+        self, idle: RunningService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told: set[int] = set()
+        all_rest = asyncio.Event()
+
+        def rest(took: float, feeds: int) -> float:
+            told.add(feeds)
+            if feeds == 3:
+                all_rest.set()
+            return pause_after(took, feeds)
+
+        monkeypatch.setattr(own_events, "pause_after", rest)
+        http = idle.client("uwe")
+        await start_run(http, await new_thread(http))
+        async with feed(http), feed(http), feed(http), feed(idle.client("vera")):
+            async with asyncio.timeout(PATIENCE):
+                await all_rest.wait()
+        assert max(told) == 3
+        assert pause_after(0.1, 3) == pytest.approx(3 * pause_after(0.1, 1))
 
     async def test_notices_when_a_scheduled_run_is_due(self, idle: RunningService) -> None:
         http = idle.client("rosa")
