@@ -161,20 +161,22 @@ class TestTheFeed:
     async def test_looks_the_less_often_the_longer_it_takes_to_find_the_runs(
         self, idle: RunningService, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        looks: list[float] = []
+        rests: asyncio.Queue[float] = asyncio.Queue()
 
-        async def look_slowly(*args: Any) -> Any:
-            looks.append(time.monotonic())
-            await asyncio.sleep(0.1)
+        async def find_slowly(*args: Any) -> Any:
+            await asyncio.sleep(0.5)
             return await read_runs(*args)
 
-        monkeypatch.setattr(own_events, "read_runs", look_slowly)
+        def rest(took: float, feeds: int) -> float:
+            rests.put_nowait(took)
+            return pause_after(took, feeds)
+
+        monkeypatch.setattr(own_events, "read_runs", find_slowly)
+        monkeypatch.setattr(own_events, "pause_after", rest)
         http = idle.client("tess")
         await start_run(http, await new_thread(http))
-        async with feed(http) as events:
-            await events.next()
-            await asyncio.sleep(0.7)
-            assert len(looks) == 1
+        async with feed(http), asyncio.timeout(PATIENCE):
+            assert await rests.get() >= 0.5
 
     async def test_looks_the_less_often_the_more_feeds_the_same_person_has(
         self, idle: RunningService, monkeypatch: pytest.MonkeyPatch
