@@ -303,9 +303,24 @@ def _with_a_guess(name: str, known: Iterable[str]) -> str:
 
 
 def _complaint(item: ErrorDetails) -> str:
+    if item["loc"][:1] == ("pool",):
+        return _complaint_about_pools(item)
     name = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":  # the environment's names have been looked at before
         said = _with_a_guess(name, Settings.model_fields)
         return f"Unknown setting in {TOML_FILE}: {said}. See docs/settings.md."
     message = item["msg"].removeprefix("Value error, ")
     return f"{PREFIX}{name.upper()}: {message}" if name else message
+
+
+def _complaint_about_pools(item: ErrorDetails) -> str:
+    """In the words of the file, where pools stand, and counted as people count."""
+    message = item["msg"].removeprefix("Value error, ")
+    match item["loc"]:
+        case (_, int(index), str(name)) if item["type"] == "extra_forbidden":
+            said = _with_a_guess(name, PoolSettings.model_fields)
+            return f"Unknown setting of [[pool]] {index + 1}: {said}. See docs/operating.md."
+        case (_, int(index), str(name)):
+            return f"[[pool]] {index + 1}, {name}: {message}"
+        case _:
+            return f"Pools are tables, each under a [[pool]] of its own in {TOML_FILE}: {message}"

@@ -83,6 +83,25 @@ class TestAnUnknownName:
         )
 
 
+class TestAPool:
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            ("capacity = 0", "[[pool]] 2, capacity: Input should be greater than or equal to 1"),
+            ("capasity = 3", "Unknown setting of [[pool]] 2: capasity (did you mean capacity?)."),
+        ],
+    )
+    def test_is_named_by_its_place_in_the_file(
+        self, complaint: Complaint, line: str, said: str
+    ) -> None:
+        pools = [f'[[pool]]\nname = "{name}"\nurl = "http://{name}.test"' for name in ("a", "b")]
+        assert complaint("\n".join([*pools, line])).startswith(said)
+
+    def test_that_is_no_table_of_a_list_is_told_what_to_be(self, complaint: Complaint) -> None:
+        said = complaint('[pool]\nname = "a"')
+        assert said.startswith("Pools are tables, each under a [[pool]] of its own in stoa.toml")
+
+
 class TestAFile:
     def test_that_is_no_toml_is_named_with_the_line(self, complaint: Complaint) -> None:
         said = complaint("model = 'm'\ndatabase_url = \n")
