@@ -135,6 +135,8 @@ class SeatKeeper:
         self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None
     ) -> asyncio.Future[None]:
         """Give a seat back, charged for what was used; ``failure`` is what was its pool's."""
+        if failure is not None:
+            log.warning("a model server failed", pool=held.seat.pool, failure=failure)
         return self._settle_soon(held.run, held.call_id, held.model, usage, failure)
 
     def hear(self, payload: str | None) -> None:

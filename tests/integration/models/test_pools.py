@@ -12,6 +12,7 @@ from uuid import UUID
 import asyncpg
 import ollama
 import pytest
+from structlog.testing import capture_logs
 
 from app.models.access import ModelAccess
 from app.models.clients import patch_clients
@@ -161,6 +162,16 @@ class TestAPoolThatCannotBeReached:
                 "b": ("open", None),
             }
             assert await ask() == SAID
+
+    async def test_is_named_in_the_log_though_nobodys_run_failed(
+        self, scheduler: Scheduler, server: ScriptedModelServer, nobody: str, alice: Principal
+    ) -> None:
+        await scheduler.declare(("a", nobody), ("b", server.url))
+        with capture_logs() as lines:
+            async with scheduler.run_of(alice):
+                assert await ask() == SAID
+        (line,) = (each for each in lines if each["event"] == "a model server failed")
+        assert (line["pool"], line["failure"]) == ("a", "unreachable")
 
     async def test_is_waited_for_a_while_if_there_is_no_other(
         self, scheduler: Scheduler, nobody: str, alice: Principal
