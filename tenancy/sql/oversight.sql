@@ -217,7 +217,8 @@ LANGUAGE sql STABLE SET timezone = 'UTC' SET enable_seqscan = off AS $$
   )
 $$;
 
--- What metrics are made of. Waits are in seconds, 0 where nobody waits.
+-- What metrics are made of. Waits are in seconds, 0 where nobody waits; a call that only its user's
+-- own limit holds back is no sign of anything, however long it waits.
 CREATE OR REPLACE FUNCTION dispatch.scheduler_facts() RETURNS jsonb
 LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
   SELECT jsonb_build_object(
@@ -232,7 +233,11 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
       'start',
         greatest(0, coalesce(extract(epoch FROM statement_timestamp() - min(l.first_due)), 0)),
       'model',
-        greatest(0, coalesce(extract(epoch FROM statement_timestamp() - min(l.first_asked)), 0))
+        greatest(0, coalesce(extract(epoch FROM statement_timestamp() - (
+          SELECT min(c.asked_at) FROM public.model_calls c
+          JOIN public.model_users u USING (user_id, model)
+          WHERE c.seat IS NULL AND u.eligible
+        )), 0))
     )
   )
   FROM dispatch.lines() l
