@@ -243,7 +243,7 @@ RULES: Mapping[str, TableRules] = {
                 "INSERT": ALL,
                 "UPDATE": (
                     *("server", "model", "declared_capacity", "set_capacity", "state", "reason"),
-                    *("failures", "failing_since", "probed_at", "resized_at"),
+                    *("failures", "failed_for", "failing_since", "probed_at", "resized_at"),
                 ),
             },
             EVERY_ROW,

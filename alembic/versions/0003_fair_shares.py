@@ -62,6 +62,7 @@ STATEMENTS = (
       state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'failing', 'removed')),
       reason text,
       failures int NOT NULL DEFAULT 0,
+      failed_for bytea,
       failing_since timestamptz,
       probed_at timestamptz,
       CHECK ((state = 'failing') = (failing_since IS NOT NULL))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
 import psycopg
-from sqlalchemy import make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy import event, make_url
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -54,9 +54,10 @@ _LIMITS: dict[str, type[LimitReached]] = {
     "tokens_per_month": TokenBudgetExhausted,
 }
 """By the limit's name, which such an error has for its detail; its hint is when to try again."""
-_AWAY = ("08", "53", "57", "58", "25P03")
-"""SQLSTATE classes: connection exceptions, insufficient resources (connections, disk),
-operator intervention (shutdown, crash, a statement's timeout), errors of the system below.
+_AWAY = ("08", "40", "53", "57", "58", "25P03")
+"""SQLSTATE classes: connection exceptions, transactions that were rolled back (a deadlock),
+insufficient resources (connections, disk), operator intervention (shutdown, crash, a statement's
+timeout), errors of the system below.
 And one state: a session that was ended because its process stood still in a transaction."""
 _LOGIN_REFUSED = ("28", "3D")
 """SQLSTATE classes: no such role or a wrong password, no such database."""
@@ -113,7 +114,7 @@ class DatabaseSettings:
 
 def create_engine(settings: DatabaseSettings) -> AsyncEngine:
     """An engine whose errors carry no parameters, since those are what people wrote."""
-    return create_async_engine(
+    engine = create_async_engine(
         driver_url(settings.dsn, "asyncpg"),
         hide_parameters=True,
         pool_size=settings.pool_size,
@@ -126,6 +127,17 @@ def create_engine(settings: DatabaseSettings) -> AsyncEngine:
             "server_settings": server_settings(settings),
         },
     )
+    event.listen(engine.sync_engine, "checkout", _assert_open)
+    return engine
+
+
+def _assert_open(adapted: Any, _record: object, _proxy: object) -> None:  # noqa: ANN401 - SQLAlchemy's
+    """Have a connection that ended in the pool, as in a restart, replaced by a new one.
+
+    asyncpg knows by itself: asking the server each time would cost a round trip.
+    """
+    if adapted.driver_connection.is_closed():
+        raise DisconnectionError
 
 
 def login_refused(dsn: str) -> LoginRefused:

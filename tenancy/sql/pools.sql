@@ -42,7 +42,7 @@ BEGIN
     WHERE p.state = 'removed' OR (p.server, p.model, p.declared_capacity)
       <> (EXCLUDED.server, EXCLUDED.model, EXCLUDED.declared_capacity);
   UPDATE public.pools p
-  SET state = 'removed', reason = NULL, failing_since = NULL, failures = 0
+  SET state = 'removed', reason = NULL, failing_since = NULL, failures = 0, failed_for = NULL
   WHERE p.state <> 'removed'
     AND p.pool NOT IN (SELECT d.pool FROM dispatch.read_pools(p_pools) d);
   RETURN dispatch.serve_anew();
@@ -109,7 +109,7 @@ CREATE OR REPLACE FUNCTION dispatch.reopen_pool(p_pool text) RETURNS uuid[]
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM public.models m ORDER BY m.model FOR NO KEY UPDATE;
-  UPDATE public.pools p SET state = 'open', reason = NULL, failing_since = NULL, failures = 0
+  UPDATE public.pools p SET state = 'open', reason = NULL, failing_since = NULL, failures = 0, failed_for = NULL
   WHERE p.pool = p_pool AND p.state = 'failing';
   RETURN dispatch.serve_anew();
 END $$;

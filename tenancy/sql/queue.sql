@@ -32,6 +32,8 @@ EXECUTE FUNCTION tenant.run_changed();
 CREATE OR REPLACE FUNCTION tenant.user_changed() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
+  PERFORM 1 FROM public.model_users u WHERE u.user_id = NEW.user_id ORDER BY u.model
+  FOR NO KEY UPDATE;
   UPDATE public.model_users u SET eligible = true, vtime = greatest(u.vtime, m.vnow)
   FROM public.models m
   WHERE u.user_id = NEW.user_id AND m.model = u.model AND EXISTS (

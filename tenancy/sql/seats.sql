@@ -11,6 +11,17 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT p_context + 2.0::float8 * p_output $$;
 CREATE OR REPLACE FUNCTION dispatch.virtual(p_cost float8, p_weight float8) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$ SELECT round(p_cost * 1000 / p_weight)::bigint $$;
 
+-- What a call is expected to cost: as much as the person's usually do, else as anybody's.
+CREATE OR REPLACE FUNCTION dispatch.expected_cost(
+  p_own float8, p_usual float8, p_context int, p_output int
+) RETURNS float8
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT least(
+    dispatch.highest_cost(p_context, p_output),
+    greatest(1, coalesce(p_own, p_usual, dispatch.highest_cost(p_context, p_output) / 2))
+  )
+$$;
+
 -- How many seats of a model there are now.
 CREATE OR REPLACE FUNCTION dispatch.open_seats(p_model text) RETURNS int
 LANGUAGE sql STABLE AS $$
@@ -116,7 +127,7 @@ END $$;
 
 -- Brings up to date whether a person can be given a seat. `p_lifted`: something that held them
 -- back may just have gone, so of the time that they could not be served only as much counts as
--- their seats can hold. `p_charge` is what is added to their virtual time, `p_cost` what a call of
+-- their seats can hold, of calls such as theirs usually are. `p_charge` is what is added to their virtual time, `p_cost` what a call of
 -- theirs has cost. The caller holds the model.
 CREATE OR REPLACE FUNCTION dispatch.weigh_user(
   p_user uuid, p_model text, p_weight float8, p_most_seats int, p_lifted boolean,
@@ -128,7 +139,10 @@ BEGIN
   SET eligible = now.can,
       vtime = CASE WHEN p_lifted AND now.can AND NOT u.eligible THEN greatest(
         u.vtime + p_charge,
-        m.vnow - dispatch.virtual(p_most_seats * dispatch.highest_cost(m.context, m.output), p_weight)
+        m.vnow - dispatch.virtual(
+          p_most_seats * dispatch.expected_cost(u.estimate, m.estimate, m.context, m.output),
+          p_weight
+        )
       ) ELSE u.vtime + p_charge END,
       estimate = CASE WHEN p_cost > 0 THEN coalesce(u.estimate * 0.7 + p_cost * 0.3, p_cost)
                  ELSE u.estimate END
@@ -155,7 +169,6 @@ DECLARE
   place record;
   terms record;
   next_call uuid;
-  highest float8;
   expected float8;
   charge bigint;
   passed_over uuid[] := '{}';
@@ -170,10 +183,9 @@ BEGIN
     place := dispatch.free_seat(p_model);
     EXIT WHEN place.seat IS NULL;
     terms := dispatch.terms_of(next_user.user_id, p_model);
-    highest := dispatch.highest_cost(next_user.context, next_user.output);
-    expected := least(highest, greatest(
-      1, coalesce(next_user.estimate, next_user.usual, highest / 2)
-    ));
+    expected := dispatch.expected_cost(
+      next_user.estimate, next_user.usual, next_user.context, next_user.output
+    );
     charge := dispatch.virtual(expected, terms.weight);
     next_call := NULL;
     -- One whose run is just being deleted is not waited for.
@@ -344,7 +356,7 @@ END $$;
 -- Ends a call, however far it came: its seat is free, its tokens are charged, once, and whoever is
 -- next has the seat. A call that still waited leaves the queue. `p_failure` is what went wrong with
 -- the pool, if that was it: `unreachable` and `model_missing` take it out at once, others the third
--- time in a row. False when it was settled before, or there was no such call.
+-- time in a row, or the sixth where all were one person's. False when it was settled before, or there was no such call.
 -- Nobody waits for the disk with the model in hand: whoever settles has it flushed afterwards, and
 -- settles again if that fails.
 CREATE OR REPLACE FUNCTION dispatch.settle_call(
@@ -385,7 +397,8 @@ BEGIN
   -- A server that says more than it can have done keeps nobody from their turn.
   cost := least(cost, highest);
   DELETE FROM public.model_calls c WHERE c.user_id = p_user AND c.call_id = p_call
-  RETURNING c.pool, c.seat, c.asked_at, c.granted_at, c.taken_at, c.charged, c.weight INTO call;
+  RETURNING c.pool, c.seat, c.asked_at, c.granted_at, c.taken_at, c.charged, c.estimate, c.weight
+  INTO call;
   IF NOT FOUND THEN
     RETURN;
   END IF;
@@ -396,7 +409,10 @@ BEGIN
   ELSE
     held_seconds := greatest(0, extract(epoch FROM clock_timestamp() - call.granted_at));
     waited := greatest(0, extract(epoch FROM call.granted_at - call.asked_at));
-    charge := dispatch.virtual(cost, call.weight) - call.charged;
+    -- What made the server fail is no cheaper than what it answers: its estimate stands.
+    charge := dispatch.virtual(
+      CASE WHEN p_failure = 'failed' THEN greatest(cost, call.estimate) ELSE cost END, call.weight
+    ) - call.charged;
     PERFORM dispatch.weigh_user(
       p_user, p_model, terms.weight, terms.most_seats, true, charge, cost
     );
@@ -416,7 +432,7 @@ BEGIN
     SELECT p.failures, v.capacity AS server_capacity INTO place
     FROM public.pools p JOIN public.model_servers v USING (server) WHERE p.pool = call.pool;
     IF p_failure IS NOT NULL OR place.failures > 0 THEN
-      PERFORM dispatch.note_outcome(call.pool, p_failure, cost > 0);
+      PERFORM dispatch.note_outcome(call.pool, p_user, p_failure, cost > 0);
     END IF;
     IF place.server_capacity IS NOT NULL THEN
       others := dispatch.neighbours(call.pool);
@@ -425,20 +441,29 @@ BEGIN
   granted := dispatch.grant_seats(p_model);
 END $$;
 
--- Remembers how a pool fares: what fails is taken out until a probe finds it well.
-CREATE OR REPLACE FUNCTION dispatch.note_outcome(p_pool text, p_failure text, p_worked boolean)
-RETURNS void
+-- Remembers how a pool fares: what fails is taken out until a probe finds it well. What fails for one
+-- person only may be what they ask, so it takes twice as many in a row as where several meet it.
+CREATE OR REPLACE FUNCTION dispatch.note_outcome(
+  p_pool text, p_user uuid, p_failure text, p_worked boolean
+) RETURNS void
 LANGUAGE sql AS $$
+  UPDATE public.pools p SET failures = 0, failed_for = NULL
+  WHERE p.pool = p_pool AND p_failure IS NULL AND p_worked AND p.failures > 0;
   UPDATE public.pools p
-  SET failures = 0 WHERE p.pool = p_pool AND p_failure IS NULL AND p_worked AND p.failures > 0;
-  UPDATE public.pools p
-  SET failures = p.failures + 1,
-      state = CASE WHEN p_failure IN ('unreachable', 'model_missing') OR p.failures >= 2
-              THEN 'failing' ELSE 'open' END,
-      failing_since = CASE WHEN p_failure IN ('unreachable', 'model_missing') OR p.failures >= 2
-                      THEN clock_timestamp() END,
-      reason = p_failure
-  WHERE p.pool = p_pool AND p_failure IS NOT NULL AND p.state = 'open';
+  SET failures = seen.failures, failed_for = seen.digest, reason = p_failure,
+      state = CASE WHEN seen.is_out THEN 'failing' ELSE 'open' END,
+      failing_since = CASE WHEN seen.is_out THEN clock_timestamp() END
+  FROM (
+    SELECT o.pool, o.failures + 1 AS failures, n.digest,
+      p_failure IN ('unreachable', 'model_missing')
+        OR o.failures >= CASE WHEN n.digest = '' THEN 2 ELSE 5 END AS is_out
+    FROM public.pools o, LATERAL (
+      -- Whose it was without saying who, and nothing where it was several people's.
+      SELECT CASE WHEN coalesce(o.failed_for, sha256(uuid_send(p_user))) = sha256(uuid_send(p_user))
+        THEN sha256(uuid_send(p_user)) ELSE '' END AS digest
+    ) n
+  ) seen
+  WHERE p.pool = p_pool AND seen.pool = p.pool AND p_failure IS NOT NULL AND p.state = 'open';
 $$;
 
 -- Other models with seats on the same server, where there are calls that wait and the server's own
@@ -459,107 +484,4 @@ LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM public.models m WHERE m.model = p_model FOR NO KEY UPDATE;
   RETURN dispatch.grant_seats(p_model);
-END $$;
-
--- Calls of a model that time has run out for: not taken up in time; cooled down; or nobody's any
--- more. Of those that wait, a dead worker's: one that was only forgotten is not taken up.
-CREATE OR REPLACE FUNCTION dispatch.overdue_calls(
-  p_model text, p_cooldown_seconds float8, p_take_up_seconds float8
-) RETURNS TABLE (user_id uuid, call_id uuid)
-LANGUAGE sql STABLE AS $$
-  SELECT c.user_id, c.call_id
-  FROM public.model_calls c
-  LEFT JOIN public.workers w
-    ON w.worker_id = c.worker_id AND w.lease_until > (SELECT clock_timestamp())
-  -- What lies ahead is of a clock that was set back since.
-  WHERE c.model = p_model AND CASE
-    WHEN c.lost_at IS NOT NULL THEN
-      c.lost_at NOT BETWEEN
-        (SELECT clock_timestamp()) - make_interval(secs => p_cooldown_seconds)
-        AND (SELECT clock_timestamp())
-    WHEN w.worker_id IS NULL THEN true
-    WHEN c.seat IS NULL THEN false
-    WHEN c.taken_at IS NULL THEN
-      c.granted_at NOT BETWEEN
-        (SELECT clock_timestamp()) - make_interval(secs => p_take_up_seconds)
-        AND (SELECT clock_timestamp())
-    ELSE NOT EXISTS (
-      SELECT 1 FROM public.runs r
-      WHERE r.user_id = c.user_id AND r.run_id = c.run_id AND r.fence = c.fence
-        AND r.state = 'running'
-    )
-  END
-$$;
-
--- What time brings: a seat that was not taken up goes to the next, that of a run that nobody has
--- any more is free after a cool-down (its model may still be speaking) and what it had not earned
--- is given back, calls that nobody waits for leave the queue. Returns the calls that were given a
--- seat. Does nothing, and locks nothing, where nothing is to be done.
-CREATE OR REPLACE FUNCTION dispatch.tend_seats(p_cooldown_seconds float8, p_take_up_seconds float8)
-RETURNS uuid[]
-LANGUAGE plpgsql AS $$
-DECLARE
-  granted uuid[] := '{}';
-  busy text[] := ARRAY(
-    SELECT m.model FROM public.models m
-    WHERE EXISTS (
-      SELECT 1 FROM dispatch.overdue_calls(m.model, p_cooldown_seconds, p_take_up_seconds)
-    ) OR (
-      EXISTS (SELECT 1 FROM public.model_users u WHERE u.model = m.model AND u.eligible)
-      AND dispatch.has_free_seat(m.model)
-    )
-    ORDER BY m.model
-  );
-  each text;
-BEGIN
-  IF cardinality(busy) > 0 THEN
-    PERFORM dispatch.hold_models(busy);
-    FOREACH each IN ARRAY busy LOOP
-      PERFORM dispatch.end_overdue(each, p_cooldown_seconds, p_take_up_seconds);
-    END LOOP;
-    -- A server's room may have come free through another of its models.
-    FOREACH each IN ARRAY busy LOOP
-      granted := granted || dispatch.grant_seats(each);
-    END LOOP;
-  END IF;
-  RETURN granted;
-END $$;
-
--- Takes overdue calls' seats from them, or lets them cool down. The caller holds the model.
-CREATE OR REPLACE FUNCTION dispatch.end_overdue(
-  p_model text, p_cooldown_seconds float8, p_take_up_seconds float8
-) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  call record;
-  terms record;
-BEGIN
-  FOR call IN
-    SELECT c.user_id, c.call_id, c.taken_at, c.lost_at, c.charged
-    FROM public.model_calls c
-    WHERE (c.user_id, c.call_id) IN (
-      SELECT o.user_id, o.call_id
-      FROM dispatch.overdue_calls(p_model, p_cooldown_seconds, p_take_up_seconds) o
-    )
-    ORDER BY c.user_id, c.call_id
-    FOR UPDATE SKIP LOCKED
-  LOOP
-    -- It may have been taken up just before it was held.
-    CONTINUE WHEN NOT EXISTS (
-      SELECT 1 FROM dispatch.overdue_calls(p_model, p_cooldown_seconds, p_take_up_seconds) o
-      WHERE o.user_id = call.user_id AND o.call_id = call.call_id
-    );
-    -- Nothing is known of what it used.
-    UPDATE public.model_users u SET vtime = u.vtime - call.charged
-    WHERE u.user_id = call.user_id AND u.model = p_model AND call.charged > 0;
-    IF call.taken_at IS NOT NULL AND call.lost_at IS NULL THEN
-      UPDATE public.model_calls c SET lost_at = clock_timestamp(), charged = 0
-      WHERE c.user_id = call.user_id AND c.call_id = call.call_id;
-    ELSE
-      DELETE FROM public.model_calls c
-      WHERE c.user_id = call.user_id AND c.call_id = call.call_id;
-    END IF;
-    terms := dispatch.terms_of(call.user_id, p_model);
-    PERFORM dispatch.weigh_user(call.user_id, p_model, terms.weight, terms.most_seats, true);
-  END LOOP;
 END $$;

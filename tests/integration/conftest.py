@@ -13,5 +13,5 @@ from tests.support.service import RunningService, running_service
 @pytest.fixture(scope="session")
 async def service(postgres: PostgresServer) -> AsyncIterator[RunningService]:
     """A running service with a worker, shared by the whole test run: use people of your own."""
-    async with running_service(postgres) as running:
+    async with running_service(postgres, requests_per_minute=1_000_000) as running:
         yield running

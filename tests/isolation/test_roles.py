@@ -44,7 +44,7 @@ SCHEDULING = {
     "model_servers": ("server", "url", "capacity"),
     "pools": (
         *("pool", "server", "model", "declared_capacity", "set_capacity", "capacity"),
-        *("reason", "failures", "failing_since", "probed_at", "resized_at"),
+        *("reason", "failures", "failed_for", "failing_since", "probed_at", "resized_at"),
     ),
     "seats": ("pool", "seat"),
 }

@@ -243,12 +243,17 @@ class TestAPoolThatFails:
         ids=["500", "error line", "error line in the middle"],
     )
     async def test_is_out_the_third_time_in_a_row(
-        self, scheduler: Scheduler, server: ScriptedModelServer, script: Script, alice: Principal
+        self,
+        scheduler: Scheduler,
+        server: ScriptedModelServer,
+        script: Script,
+        alice: Principal,
+        bob: Principal,
     ) -> None:
         await scheduler.declare(("a", server.url))
         server.answer_with(script)
-        async with scheduler.run_of(alice):
-            for state in ("open", "open", "failing"):
+        for person, state in ((alice, "open"), (alice, "open"), (bob, "failing")):
+            async with scheduler.run_of(person):
                 assert await code_of_failure() == "model_failed"
                 await scheduler.keeper.stop()
                 assert await scheduler.states() == {"a": (state, "failed")}
@@ -277,7 +282,7 @@ class TestAPoolThatFails:
         await scheduler.declare(("a", server.url), ("b", other.url), capacity=8)
         server.answer_with(Script(cut_at=1))
         async with scheduler.run_of(alice):
-            answers = await asyncio.gather(*(ask() for _ in range(6)), return_exceptions=True)
+            answers = await asyncio.gather(*(ask() for _ in range(14)), return_exceptions=True)
             assert SAID in answers
             assert {str(each) for each in answers} - {SAID} <= {
                 "The connection to the model broke off in the middle of the answer. Try again."

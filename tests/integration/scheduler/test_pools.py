@@ -10,7 +10,7 @@ import pytest
 
 from tenancy.database.engine import DatabaseUnavailable
 from tenancy.principal import Principal
-from tests.integration.scheduler.conftest import COOLDOWN, Stage, pool
+from tests.integration.scheduler.conftest import COOLDOWN, HIGHEST, Stage, pool
 from tests.support.tenancy import MODEL, TestDatabase, sign_in
 
 OTHER = "other:latest"
@@ -295,20 +295,33 @@ class TestAPoolThatFails:
     @pytest.mark.parametrize(
         ("outcomes", "state"),
         [
-            (["failed", "failed"], "open"),
-            (["failed", "failed", "failed"], "failing"),
-            (["failed", "failed", None, "failed"], "open"),
-            (["model_missing"], "failing"),
+            (["a failed", "b failed"], "open"),
+            (["a failed", "a failed", "b failed"], "failing"),
+            (["a failed", "b failed", "b", "a failed"], "open"),
+            (["a failed"] * 5, "open"),
+            (["a failed"] * 6, "failing"),
+            (["a model_missing"], "failing"),
         ],
     )
-    async def test_is_one_that_fails_thrice_in_a_row_or_has_not_got_the_model(
-        self, stage: Stage, alice: Principal, outcomes: list[str | None], state: str
+    async def test_is_one_that_fails_thrice_in_a_row_for_several_or_has_not_got_the_model(
+        self, stage: Stage, alice: Principal, bob: Principal, outcomes: list[str], state: str
+    ) -> None:
+        await stage.pools.declare([pool()])
+        runs = {"a": await stage.run_of(alice), "b": await stage.run_of(bob)}
+        for outcome in outcomes:
+            who, _, failure = outcome.partition(" ")
+            call = await stage.take(runs[who])
+            await stage.settle(runs[who], call, 1, 1, failure or None)  # type: ignore[arg-type]
+        assert await stage.value("SELECT state FROM pools") == state
+
+    async def test_is_paid_for_by_whoever_made_it_fail(
+        self, stage: Stage, alice: Principal
     ) -> None:
         await stage.pools.declare([pool()])
         run = await stage.run_of(alice)
-        for failure in outcomes:
-            await stage.settle(run, await stage.take(run), 1, 1, failure)  # type: ignore[arg-type]
-        assert await stage.value("SELECT state FROM pools") == state
+        await stage.settle(run, await stage.take(run), 0, 0, "failed")
+        assert await stage.vtime(alice) == HIGHEST * 1000 // 2
+        assert await stage.value("SELECT sum(prompt_tokens + output_tokens) FROM usage_hours") == 0
 
     async def test_is_probed_though_the_clock_was_set_back(
         self, stage: Stage, alice: Principal

@@ -144,3 +144,18 @@ async def test_a_checkpoint_connection_that_was_ended_is_not_given_out(
             await read()
     finally:
         await pool.close()
+
+
+class TestAConnectionThatEndedInThePool:
+    async def test_is_replaced_before_anybody_asks_on_it(
+        self, tenants: TenantDatabase, alice: Principal, superuser: asyncpg.Connection
+    ) -> None:
+        async with tenants.reading(alice) as tx:
+            ended = await tx.scalar(sa.text("SELECT pg_backend_pid()"))
+            pooled = (await tx._connection.get_raw_connection()).driver_connection
+        assert pooled is not None
+        await superuser.execute("SELECT pg_terminate_backend($1, 5000)", ended)
+        while not pooled.is_closed():  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.01)
+        async with tenants.reading(alice) as tx:
+            assert await tx.scalar(sa.text("SELECT pg_backend_pid()")) != ended

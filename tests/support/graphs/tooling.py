@@ -35,7 +35,7 @@ async def fail(word: str) -> str:
     raise RuntimeError(word)
 
 
-async def ask(state: State) -> State:  # noqa: ARG001
+async def ask(state: State) -> State:
     """Ask a model, which is none of the tools."""
     model = GenericFakeChatModel(messages=iter([AIMessage("one two three")]))
     return {"found": [str((await model.ainvoke("go on")).content)]}
