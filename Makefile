@@ -38,7 +38,7 @@ run: setup ## Start everything on this machine (Ctrl-C ends it)
 # Files of tests, side by side: most of them wait for something most of the time.
 JOBS ?= 2
 test: setup ## Run all tests (JOBS=… at once)
-	$(BIN)/pytest -n $(JOBS) --dist loadfile $(ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: check-python check-web check-locks ## Run every check that is not a test
 

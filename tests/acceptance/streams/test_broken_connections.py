@@ -117,7 +117,7 @@ class TestTheListeningConnectionIsCut:
         async with deployment.superuser() as connection:
             cut = await connection.fetch(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND query ILIKE 'LISTEN%'"
+                " WHERE datname = current_database() AND application_name = 'stoa signals'"
             )
         assert len(cut) >= 2
         deployment.model.release(request)
