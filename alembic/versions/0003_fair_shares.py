@@ -146,7 +146,6 @@ STATEMENTS = (
     """,
     "CREATE UNIQUE INDEX model_calls_seated ON model_calls (pool, seat) WHERE seat IS NOT NULL",
     "CREATE INDEX model_calls_of_user ON model_calls (user_id, model) WHERE seat IS NOT NULL",
-    "CREATE INDEX model_calls_of_run ON model_calls (user_id, run_id)",
     # `due_at`: when a run takes its place in its thread's queue.
     """
     ALTER TABLE runs

@@ -127,8 +127,8 @@ END $$;
 
 -- Brings up to date whether a person can be given a seat. `p_lifted`: something that held them
 -- back may just have gone, so of the time that they could not be served only as much counts as
--- their seats can hold, of calls such as theirs usually are. `p_charge` is what is added to their virtual time, `p_cost` what a call of
--- theirs has cost. The caller holds the model.
+-- their seats can hold, of calls such as theirs usually are. `p_charge` is what is added to their
+-- virtual time, `p_cost` what a call of theirs has cost. The caller holds the model.
 CREATE OR REPLACE FUNCTION dispatch.weigh_user(
   p_user uuid, p_model text, p_weight float8, p_most_seats int, p_lifted boolean,
   p_charge bigint DEFAULT 0, p_cost float8 DEFAULT 0
