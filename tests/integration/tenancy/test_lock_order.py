@@ -228,7 +228,15 @@ PARTS = {
 READERS = {
     *("begin_read", "read_checkpoint", "read_log", "inspect_run", "count_thread_rows"),
     *("held_runs", "find_workers", "find_lost_runs", "rank_of", "head_of", "has_room"),
-    *("highest_cost", "virtual", "open_seats", "terms_of", "has_free_seat", "neighbours"),
+    *(
+        "highest_cost",
+        "expected_cost",
+        "virtual",
+        "open_seats",
+        "terms_of",
+        "has_free_seat",
+        "neighbours",
+    ),
     *("overdue_calls", "read_pools", "check_agreement", "disagreeing_calls", "unserved_calls"),
     *("disagreeing_queues", "limits_of", "tokens_since", "exhausted_budget", "limits_set"),
     *("plans_set", "users_of_plan", "iso", "limit_use", "memory_bytes", "waiting_runs"),
