@@ -28,24 +28,31 @@ class Case:
     message: str
 
 
+SLOWLY = 5.0
+"""So that a word has been passed on before the next one fails: until then it would be asked again."""
 IN_THE_MIDDLE = {
     "cut": Case(
-        Script(text=ANSWER, cut_at=3),
+        Script(text=ANSWER, decode_tokens_per_second=SLOWLY, cut_at=3),
         "model_stream_cut",
         "The connection to the model broke off in the middle of the answer. Try again.",
     ),
     "reset": Case(
-        Script(text=ANSWER, reset_at=3),
+        Script(text=ANSWER, decode_tokens_per_second=SLOWLY, reset_at=3),
         "model_stream_cut",
         "The connection to the model broke off in the middle of the answer. Try again.",
     ),
     "malformed": Case(
-        Script(text=ANSWER, malformed_at=3),
+        Script(text=ANSWER, decode_tokens_per_second=SLOWLY, malformed_at=3),
         "model_malformed",
         "The model's answer could not be understood. Try again.",
     ),
     "error line": Case(
-        Script(text=ANSWER, error_at=3, error="CUDA error: out of memory"),
+        Script(
+            text=ANSWER,
+            decode_tokens_per_second=SLOWLY,
+            error_at=3,
+            error="CUDA error: out of memory",
+        ),
         "model_failed",
         "The model failed while it was answering. Try again.",
     ),
