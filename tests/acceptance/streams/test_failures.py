@@ -29,7 +29,7 @@ class Case:
 
 
 SLOWLY = 5.0
-"""So that a word has been passed on before the next one fails: until then it would be asked again."""
+"""A word has been passed on before the next one fails: until then the call is made again."""
 IN_THE_MIDDLE = {
     "cut": Case(
         Script(text=ANSWER, decode_tokens_per_second=SLOWLY, cut_at=3),
