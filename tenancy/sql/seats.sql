@@ -257,7 +257,7 @@ BEGIN
   ELSIF NOT lane.is_active THEN
     RAISE EXCEPTION 'this user cannot be served' USING ERRCODE = 'ST003';
   ELSIF NOT lane.is_known THEN
-    -- Before any other lock: a foreign key looks at the user's row.
+    -- Before any other lock: a foreign key looks at the row of the user's queue.
     INSERT INTO public.model_users (user_id, model, vtime) VALUES (p_user, p_model, lane.vnow)
     ON CONFLICT (user_id, model) DO NOTHING;
   END IF;
