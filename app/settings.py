@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 PREFIX = "STOA_"
 TOML_FILE = Path("stoa.toml")
 _NOT_SETTINGS = ("STOA_TEST_", "STOA_BENCH_")
+BuiltinTool = Literal["memory", "fetch", "time"]
 POOL_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 # The drivers get it as it is: no `+driver` in it, and no `key=value` pairs.
 _DSN = re.compile(r"postgres(ql)?://(.*@)?(\[[^]]*\]|[^:/?@]*)(:\d+)?([/?].*)?", re.DOTALL)
@@ -166,6 +167,48 @@ class Settings(BaseSettings):
         None, description="File with the agent's system prompt, read for each call."
     )
 
+    mcp_config: Annotated[tuple[Path, ...], NoDecode] = Field(
+        (),
+        description="Paths of `mcp.json` files with the servers that tools come from,"
+        " comma-separated. See docs/tools.md.",
+    )
+    builtin_tools: Annotated[tuple[BuiltinTool, ...], NoDecode] = Field(
+        ("memory", "fetch", "time"),
+        description="Tools that come with the service, comma-separated; empty: none.",
+    )
+    mcp_own_servers: bool = Field(
+        False, description="Whether people may add servers of their own, by a public HTTPS URL."
+    )
+    mcp_folder: Path = Field(
+        Path(".stoa/mcp"), description="Where tool servers' own folders are made, one per user."
+    )
+    mcp_sandbox: Literal["auto", "bubblewrap", "none"] = Field(
+        "auto",
+        description="How tool servers that are child processes are kept apart: `auto` uses"
+        " bubblewrap where it works, `bubblewrap` refuses to start without it.",
+    )
+    mcp_connections: int = Field(
+        200, ge=1, description="Connections to tool servers that one worker keeps open."
+    )
+    mcp_connections_per_user: int = Field(
+        8, ge=1, description="Of these, how many may be one person's."
+    )
+    mcp_idle_seconds: float = Field(
+        300, gt=0, description="How long a connection to a tool server is kept unused."
+    )
+    vault_keys: SecretStr | None = Field(
+        None,
+        description="Keys that credentials are kept under: `id:base64` of 32 bytes each,"
+        " comma-separated; the first one encrypts. Without it people cannot store credentials.",
+    )
+    public_url: HttpUrl | None = Field(
+        None,
+        description="Where people reach the service; tool servers' authorizations come back here.",
+    )
+    embedding_model: str | None = Field(
+        None, description="Model that memories are compared by; a pool's. Default: words only."
+    )
+
     max_running_per_user: int = Field(4, ge=1, description="Runs of one person in flight at once.")
     max_queued_per_user: int = Field(1000, ge=0, description="Runs of one person that wait.")
     max_threads_per_user: int = Field(10_000, ge=0, description="Threads one person may keep.")
@@ -211,7 +254,7 @@ class Settings(BaseSettings):
 
     log_format: Literal["console", "json"] = Field("console", description="How log lines look.")
 
-    @field_validator("cors_origins", mode="before")
+    @field_validator("cors_origins", "mcp_config", "builtin_tools", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):

@@ -86,6 +86,7 @@ RULES: Mapping[str, TableRules] = {
         service=_own(
             *("state", "fence", "error_code", "error_message", "worker_id", "ended_at"),
             *("updated_at", "cancel_requested_at", "cancel_action", "pruned_through", "pruned_at"),
+            "resume",
         ),
         dispatch=Access(
             {
@@ -136,8 +137,43 @@ RULES: Mapping[str, TableRules] = {
         maintenance=_counts("thread_id", "checkpoint_ns", "checkpoint_id"),
     ),
     "store": TableRules(
-        service=_own("value", "updated_at", "expires_at", "ttl_minutes"),
+        service=_own(
+            *("value", "updated_at", "expires_at", "ttl_minutes"),
+            *("origin_thread_id", "origin_run_id", "words", "embedding", "embedding_model"),
+        ),
         maintenance=_counts("created_at", "updated_at", "expires_at"),
+    ),
+    "data_keys": TableRules(
+        service=_own("wrapping_key", "wrapped"),
+        maintenance=_counts("version", "wrapping_key", "created_at"),
+    ),
+    # Whoever checks connections for everybody knows them by an id: names and addresses of
+    # people's own servers are theirs.
+    "connections": TableRules(
+        service=_own(
+            *("url", "enabled", "version", "credential", "credential_kind", "expires_at"),
+            *("refreshing_until", "state", "reason", "listing", "listing_version", "listed_at"),
+            *("check_wanted_at", "checking_until", "updated_at"),
+        ),
+        dispatch=Access(
+            {
+                "SELECT": ("user_id", "connection_id", "check_wanted_at", "checking_until"),
+                "UPDATE": ("checking_until",),
+            },
+            EVERY_ROW,
+        ),
+        maintenance=_counts(
+            *("connection_id", "enabled", "version", "credential_kind", "expires_at", "state"),
+            *("reason", "listed_at", "created_at", "updated_at"),
+        ),
+    ),
+    "authorizations": TableRules(
+        service=_own(),
+        maintenance=_counts("expires_at", "created_at"),
+    ),
+    "effects": TableRules(
+        service=_own("run_id", "fence", "connection_version", "state", "result", "ended_at"),
+        maintenance=_counts("thread_id", "run_id", "fence", "state", "started_at", "ended_at"),
     ),
     "run_queues": TableRules(
         service=_own("claimable", delete=False),

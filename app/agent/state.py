@@ -36,3 +36,5 @@ class ToolTask(TypedDict):
     """What a task that calls a tool is sent: no part of the conversation."""
 
     call: ToolCall
+    message_id: str
+    """Of the message that makes the call."""

@@ -108,6 +108,16 @@ async def _fill(superuser: asyncpg.Connection) -> None:
         INSERT INTO request_rates (user_id, arrival) SELECT user_id, now() FROM users;
         INSERT INTO usage_hours (user_id, hour, model) SELECT user_id, now(), '' FROM users
           ON CONFLICT DO NOTHING;
+        INSERT INTO data_keys (user_id, version, wrapping_key, wrapped)
+          SELECT user_id, 1, 'k', '' FROM users;
+        INSERT INTO connections (user_id, server) SELECT user_id, 's' FROM users;
+        INSERT INTO authorizations (user_id, state_hash, server, sealed, expires_at)
+          SELECT user_id, '', 's', '', now() FROM users;
+        INSERT INTO effects
+          (user_id, thread_id, message_id, tool_call_id, run_id, fence, server, tool, key,
+           arguments_sha256, state)
+          SELECT user_id, thread_id, 'm', 'c', run_id, 1, 's', 't', gen_random_uuid(), '', 'done'
+          FROM runs;
         INSERT INTO models (model, context, output) VALUES ('m', 1000, 500);
         INSERT INTO model_users (user_id, model, vtime) SELECT user_id, 'm', 0 FROM users;
         INSERT INTO model_calls

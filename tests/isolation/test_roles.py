@@ -17,13 +17,25 @@ CONTENT = {
     "users": ("name", "email"),
     "identities": ("identity",),
     "threads": ("title", "metadata"),
-    "runs": ("request", "metadata", "error_message", "assistant_id"),
+    "runs": ("request", "resume", "metadata", "error_message", "assistant_id"),
     "run_events": ("data", "checkpoint_ns"),
     "idempotency_keys": ("route", "key", "fingerprint"),
     "checkpoints": ("checkpoint", "metadata", "type", "parent_checkpoint_id"),
     "checkpoint_blobs": ("blob", "type"),
     "checkpoint_writes": ("blob", "channel", "type", "task_id", "task_path"),
-    "store": ("prefix", "key", "value"),
+    "store": (
+        *("prefix", "key", "value", "words", "embedding", "embedding_model"),
+        *("origin_thread_id", "origin_run_id"),
+    ),
+    "data_keys": ("wrapped",),
+    "connections": (
+        *("server", "url", "credential", "listing", "listing_version", "refreshing_until"),
+    ),
+    "authorizations": ("state_hash", "server", "sealed"),
+    "effects": (
+        *("message_id", "tool_call_id", "server", "tool", "key", "arguments_sha256", "result"),
+        "connection_version",
+    ),
 }
 SCHEDULING = {
     "run_queues": ("claimable", "rank", "served_at", "wake_at"),
@@ -47,8 +59,15 @@ SCHEDULING = {
         *("reason", "failures", "failed_for", "failing_since", "probed_at", "resized_at"),
     ),
     "seats": ("pool", "seat"),
+    "data_keys": ("wrapping_key",),
+    "connections": (
+        *("connection_id", "enabled", "credential_kind", "reason", "listed_at"),
+        *("check_wanted_at", "checking_until"),
+    ),
+    "effects": ("started_at",),
 }
-"""Who waits and has how much, and what operators set: numbers, times, and names of theirs."""
+"""Who waits and has how much, what operators set, and which state a connection is in: numbers,
+times, codes, and names of the operators' own."""
 COLUMNS = [(table, column) for table, columns in CONTENT.items() for column in columns]
 
 

@@ -1,0 +1,56 @@
+"""What one run's agent works with beside its model: tools and memory, bound to its user.
+
+The graph is compiled once for everybody; what belongs to one person comes with the run, through a
+ContextVar that LangGraph hands on to its tasks, as the run's way to the model does. Nothing of it
+is in a configuration, a checkpoint, or within the model's reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from app.tools.calls import AgentTool
+from app.tools.servers import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Recall(Protocol):
+    """Finds what is remembered about the run's user."""
+
+    async def recall(self, said: str, tokens: int) -> Sequence[str]:
+        """The memories that matter to what was said, best first, within so many tokens."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Equipment:
+    """One run's tools and memory."""
+
+    tools: Mapping[str, AgentTool] = field(default_factory=dict)
+    missing: Sequence[Unavailable] = ()
+    """Servers whose tools would be there if they could be reached."""
+    memory: Recall | None = None
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Let the graph that runs within find this."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+
+_NOTHING = Equipment()
+_current: ContextVar[Equipment] = ContextVar("equipment", default=_NOTHING)
+
+
+def equipment() -> Equipment:
+    """The equipment of the run that this code works for; nothing, where there is none."""
+    return _current.get()

@@ -1,0 +1,1 @@
+"""What the agent keeps about a person: remembering, recalling, and what people do with it."""

@@ -1,0 +1,1 @@
+"""Requests to addresses that people name: only to public ones, bounded, without redirects."""

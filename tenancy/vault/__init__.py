@@ -1,0 +1,1 @@
+"""Secrets at rest: sealed under a key per user, which is wrapped under the operator's."""
