@@ -61,6 +61,9 @@ class CredentialRule:
     """A client registered beforehand; else Stoa's client id metadata document is named."""
     client_secret: str | None = field(default=None, repr=False)
     scopes: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    """Where, beside the server's own origin, its authorization may be although that is no public
+    address under https: ``scheme://host[:port]`` each."""
 
 
 @dataclass(frozen=True, slots=True)
