@@ -60,6 +60,9 @@ class CredentialRule:
     client_id: str | None = None
     """A client registered beforehand; else Stoa's client id metadata document is named."""
     client_secret: str | None = field(default=None, repr=False)
+    issuer: str | None = None
+    """Where that client is registered; it is named, and its secret sent, nowhere else. Default:
+    whoever issues for the server at its own origin, or at one of ``origins``."""
     scopes: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     """Where, beside the server's own origin, its authorization may be although that is no public
