@@ -1,0 +1,150 @@
+"""Guarded clients of httpx2, which is what MCP's streamable HTTP speaks through."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Iterable
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+import httpcore2
+import httpx2
+from httpcore2._types import SOCKET_OPTION
+
+from app.outbound.bodies import Bounds
+from app.outbound.exchange import (
+    Exchange,
+    LibraryErrors,
+    no_cookies,
+    public_tls,
+    unpacked_headers,
+)
+from app.outbound.guard import CONNECT_SECONDS, Guard
+from app.outbound.resolving import Resolve, resolve
+
+ANSWER_BYTES = 8 * 1024 * 1024
+_TIMEOUT = httpx2.Timeout(30.0, connect=CONNECT_SECONDS, read=300.0)
+_ERRORS = LibraryErrors(
+    connecting=(httpx2.ConnectError, httpx2.ConnectTimeout),
+    late=(httpx2.TimeoutException,),
+    any=(httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL),
+)
+
+
+class McpClientFactory(Protocol):
+    """What ``StreamableHttpTransport(httpx_client_factory=…)`` calls."""
+
+    def __call__(
+        self,
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+        **_others: object,
+    ) -> httpx2.AsyncClient:
+        """Make a client with these headers."""
+        ...
+
+
+def guarded_mcp_client_factory(
+    url: str,
+    *,
+    trusted: AbstractSet[str] = frozenset(),
+    answer_bytes: int = ANSWER_BYTES,
+    resolve: Resolve = resolve,
+    tls: ssl.SSLContext | None = None,
+) -> McpClientFactory:
+    """What makes clients for one MCP server: they ask its origin and nothing else.
+
+    The server is public and speaks https, unless its origin is in ``trusted``: that is for servers
+    that the operator named (``trusted=frozenset({str(Origin.of(url))})``), never for a user's own.
+    A redirect is followed by MCP's transport within the origin only, and refused here otherwise, so
+    that credentials go nowhere else. A call's time is its caller's to bound, and an event's size
+    the transport's (``max_sse_event_size``); any other answer is bounded here.
+
+    Raises:
+        UrlRefused: by its look this is no URL to be asked.
+    """
+    guard = Guard(trusted=trusted, only=url, resolve=resolve)
+    guard.check(url)
+    bounds = Bounds(answer_bytes, seconds=None, is_stream_free=True)
+
+    def factory(
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+        **_others: object,  # whether to follow redirects, say: no
+    ) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            transport=_Transport(guard, bounds, tls or public_tls()),
+            headers={"Accept-Encoding": "identity", **(headers or {})},
+            auth=auth,
+            cookies=no_cookies(),
+            follow_redirects=False,
+            trust_env=False,
+            timeout=timeout or _TIMEOUT,
+        )
+
+    return factory
+
+
+class _Transport(httpx2.AsyncHTTPTransport):
+    """httpx2's own, with a pool whose connections are checked where they are made."""
+
+    def __init__(self, guard: Guard, bounds: Bounds, tls: ssl.SSLContext) -> None:
+        super().__init__(verify=tls, trust_env=False)
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=tls, max_connections=None, network_backend=_Backend(guard)
+        )
+        self._guard = guard
+        self._bounds = bounds
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        exchange = Exchange(self._guard, self._bounds, _ERRORS)
+        sent = super().handle_async_request
+        response = await exchange.head(str(request.url), lambda: sent(request))
+        return httpx2.Response(
+            response.status_code,
+            headers=unpacked_headers(response.headers.raw),
+            stream=_Body(exchange, response),
+            extensions=response.extensions,
+        )
+
+
+class _Body(httpx2.AsyncByteStream):
+    """An answer's body within its bounds."""
+
+    def __init__(self, exchange: Exchange, response: httpx2.Response) -> None:
+        self._exchange = exchange
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._exchange.body(self._response.aiter_raw(), self._response.headers):
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+class _Backend(httpcore2.AsyncNetworkBackend):
+    """Makes a connection to an address that was checked, and to no other."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._network = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109 - the guard has its own
+        local_address: str | None = None,  # noqa: ARG002 - nobody names one
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        async def dial(address: str, seconds: float) -> httpcore2.AsyncNetworkStream:
+            return await self._network.connect_tcp(
+                address, port, timeout=seconds, socket_options=socket_options
+            )
+
+        return await self._guard.connect(
+            host, port, dial, (httpcore2.ConnectError, httpcore2.ConnectTimeout)
+        )
