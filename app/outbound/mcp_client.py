@@ -87,6 +87,22 @@ def guarded_mcp_client_factory(
     return factory
 
 
+def guarded_httpx2_transport(
+    *,
+    trusted: AbstractSet[str] = frozenset(),
+    answer_bytes: int = ANSWER_BYTES,
+    seconds: float | None = None,
+    resolve: Resolve = resolve,
+    tls: ssl.SSLContext | None = None,
+) -> httpx2.AsyncBaseTransport:
+    """A transport to any public server, for clients that others build: what speaks OAuth.
+
+    Whoever builds the client says ``trust_env=False``. ``seconds`` are for all of an exchange.
+    """
+    guard = Guard(trusted=trusted, resolve=resolve)
+    return _Transport(guard, Bounds(answer_bytes, seconds), tls or public_tls())
+
+
 class _Transport(httpx2.AsyncHTTPTransport):
     """httpx2's own, with a pool whose connections are checked where they are made."""
 
