@@ -10,18 +10,25 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from app.agent.answer import INCOMPLETE, stream_answer
+from app.agent.asking import (
+    answered_calls,
+    asked_too_much,
+    put_to_person,
+    questions_for,
+    stopped_at,
+)
 from app.agent.equipment import equipment
 from app.agent.prompt import build_prompt
-from app.agent.state import AgentState, ToolTask
+from app.agent.state import SHOWN, AgentState, AskingCall, ToolTask
 from app.stopping import stop_of
 from app.tools.calls import AgentTool, run_call
+from app.tools.questions import Asked, questions_of_call
 from app.tools.site import CallSite, site_of_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from langchain_core.messages import ToolMessage
     from langchain_ollama import ChatOllama
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
@@ -39,7 +46,8 @@ def build_agent(
 
     Each call of a tool is a task of its own, so after a crash only the unfinished ones are made
     again. Told to stop, the agent keeps what it has: the run's next step is then the model's, and
-    a run without input goes on there.
+    a run without input goes on there. Calls whose servers ask the person something wait for the
+    end of their siblings, and are put to the person together.
 
     Raises:
         ValueError: two tools have the same name.
@@ -48,7 +56,9 @@ def build_agent(
     if len(by_name) < len(tools):
         raise ValueError("Each tool of an agent needs a name of its own")
 
-    async def answer(state: AgentState, *, runtime: Runtime[None]) -> dict[str, list[AIMessage]]:
+    async def answer(state: AgentState, *, runtime: Runtime[None]) -> dict[str, Any]:
+        if asking := state.get("asking"):
+            return {"asking": asking}  # first it is the person's turn
         run = equipment()
         bare = [tool.tool for tool in {**run.tools, **by_name}.values()]
         speaker = model.bind_tools(bare) if bare else model
@@ -57,22 +67,43 @@ def build_agent(
         message = await stream_answer(speaker, prompt, stop_of(runtime))
         return {"messages": [] if message is None else [message]}
 
-    async def use_tool(state: ToolTask, *, runtime: Runtime[None]) -> dict[str, list[ToolMessage]]:
+    async def use_tool(state: ToolTask, *, runtime: Runtime[None]) -> dict[str, Any]:
         usable = {**equipment().tools, **by_name}
         site_of_call.set(CallSite(state["message_id"], state["call"]["id"] or ""))
-        return {"messages": [await run_call(state["call"], usable, stop_of(runtime))]}
+        questions_of_call.set(questions_for(state))
+        try:
+            return {"messages": [await run_call(state["call"], usable, stop_of(runtime))]}
+        except Asked as asked:
+            call = stopped_at(state, asked.questions)
+        return {"messages": [asked_too_much(state)]} if call is None else {"asking": [call]}
 
     graph = StateGraph(AgentState)
     graph.add_node("model", answer)
     graph.add_node("tools", use_tool)
+    graph.add_node("ask", _ask)
     graph.add_edge(START, "model")
-    graph.add_conditional_edges("model", _after_answer, ["model", "tools", END])
+    graph.add_conditional_edges("model", _after_answer, ["model", "tools", "ask", END])
     graph.add_edge("tools", "model")
-    return graph.compile()
+    graph.add_conditional_edges("ask", _after_asking, ["model", "tools"])
+    agent = graph.compile()
+    agent.stream_channels = list(SHOWN)
+    return agent
+
+
+def _ask(state: AgentState) -> dict[str, list[AskingCall]]:
+    """Wait for the person. Nothing does who has closed the calls meanwhile."""
+    asking = state.get("asking")
+    return {"asking": put_to_person(asking)} if asking else {}
+
+
+def _after_asking(state: AgentState) -> str | list[Send]:
+    return [Send("tools", task) for task in answered_calls(state.get("asking", []))] or "model"
 
 
 def _after_answer(state: AgentState) -> str | list[Send]:
     """An answer that was cut off, or never begun, is the model's to go on with."""
+    if state.get("asking"):
+        return "ask"
     if not state["messages"]:
         return END  # the owner has emptied the thread
     last = state["messages"][-1]

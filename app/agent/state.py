@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from langchain_core.messages import AnyMessage, ToolCall
 from langgraph.channels.delta import DeltaChannel
+from langgraph.channels.topic import Topic
 from langgraph.graph.message import add_messages
 
 if TYPE_CHECKING:
@@ -24,17 +25,37 @@ def fold_messages(
     return messages
 
 
-class AgentState(TypedDict):
-    """The conversation."""
-
-    messages: Annotated[
-        list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)
-    ]
-
-
 class ToolTask(TypedDict):
     """What a task that calls a tool is sent: no part of the conversation."""
 
     call: ToolCall
     message_id: str
     """Of the message that makes the call."""
+    replies: NotRequired[dict[str, Any]]
+    """What the person has answered to the call's server so far, by the questions' keys."""
+    rounds: NotRequired[int]
+    """How often the person was asked."""
+
+
+class AskingCall(ToolTask):
+    """A call that stopped at questions of its server, until it is made again with the replies."""
+
+    server: str
+    tool: str
+    """As the server calls it."""
+    questions: list[dict[str, Any]]
+    """Those that are open; none, once the person has answered."""
+
+
+class AgentState(TypedDict):
+    """The conversation, and beside it what only the graph itself sees."""
+
+    messages: Annotated[
+        list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)
+    ]
+    asking: NotRequired[Annotated[list[AskingCall], Topic(AskingCall)]]
+    """Kept for one step: calls that ask, handed on until they are made again."""
+
+
+SHOWN = ("messages",)
+"""What of the state is anybody's to see: in a stream, or as a thread's values."""
