@@ -151,9 +151,9 @@ RULES: Mapping[str, TableRules] = {
     # people's own servers are theirs.
     "connections": TableRules(
         service=_own(
-            *("url", "enabled", "version", "credential", "credential_kind", "expires_at"),
-            *("refreshing_until", "state", "reason", "listing", "listing_version", "listed_at"),
-            *("check_wanted_at", "checking_until", "updated_at"),
+            *("enabled", "version", "credential", "credential_kind", "expires_at"),
+            *("refreshing_until", "state", "reason", "listing", "listing_version", "listed_for"),
+            *("listed_at", "check_wanted_at", "checking_until", "updated_at"),
         ),
         dispatch=Access(
             {

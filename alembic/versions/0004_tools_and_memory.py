@@ -27,14 +27,17 @@ STATEMENTS = (
     )
     """,
     # A person's link to one MCP server: of the operator's catalogue (``url`` is null), or their
-    # own. A row exists once there is something to say of it. ``version`` grows with each change
-    # of the credential, of the URL and of whether it may be used: no call is made under an older.
+    # own, which has a URL, and how it wants to be told who calls. A row exists once there is
+    # something to say of it. ``version`` grows with each change of the credential and of whether
+    # it may be used: no call is made under an older. ``listed_for`` is the version that listed.
     """
     CREATE TABLE connections (
       user_id uuid NOT NULL DEFAULT tenant.user_id() REFERENCES users,
       server text NOT NULL CHECK (server ~ '^[a-z0-9][a-z0-9-]{0,39}$'),
       connection_id uuid NOT NULL DEFAULT gen_random_uuid(),
       url text,
+      auth text CHECK (auth IN ('none', 'key', 'oauth')),
+      header text,
       enabled boolean NOT NULL DEFAULT true,
       version bigint NOT NULL DEFAULT 1,
       credential bytea,
@@ -47,6 +50,7 @@ STATEMENTS = (
       reason text,
       listing jsonb,
       listing_version text,
+      listed_for bigint,
       listed_at timestamptz,
       check_wanted_at timestamptz,
       checking_until timestamptz,
@@ -54,7 +58,8 @@ STATEMENTS = (
       updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
       PRIMARY KEY (user_id, server),
       UNIQUE (user_id, connection_id),
-      CHECK ((credential IS NULL) = (credential_kind IS NULL))
+      CHECK ((credential IS NULL) = (credential_kind IS NULL)),
+      CHECK ((url IS NULL) = (auth IS NULL))
     )
     """,
     """
@@ -108,6 +113,8 @@ STATEMENTS = (
       ADD COLUMN embedding real[],
       ADD COLUMN embedding_model text
     """,
+    # Nothing makes an embedding smaller, so nothing is to be tried.
+    "ALTER TABLE store ALTER COLUMN embedding SET STORAGE EXTERNAL",
 )
 
 

@@ -30,6 +30,7 @@ _RELEASE_BUT = "SELECT dispatch.release_runs_but($1, $2)"
 _DRAIN = "SELECT dispatch.drain_worker($1)"
 _RETIRE = "SELECT dispatch.retire_worker($1)"
 _REAP = "SELECT dispatch.reap_expired_leases()"
+_CLAIM_CHECKS = "SELECT user_id, connection_id FROM dispatch.claim_checks($1, $2, $3)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,14 @@ class HeldRun:
 
     run: ClaimedRun
     cancel_requested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WantedCheck:
+    """A connection that somebody wants to be looked at, and whose it is."""
+
+    user_id: UserId
+    connection_id: UUID
 
 
 class DispatchDatabase:
@@ -100,6 +109,14 @@ class DispatchDatabase:
         """Put the runs of dead workers back into the queue; return how many."""
         (row,) = await self._calls.fetch(_REAP)
         return int(row[0])
+
+    async def claim_checks(self, most: int, of_each: int, seconds: float) -> list[WantedCheck]:
+        """Take on up to so many wanted checks of connections, so many of each user's at a time.
+
+        After so many seconds others take them on, whatever became of this process.
+        """
+        rows = await self._calls.fetch(_CLAIM_CHECKS, most, of_each, seconds)
+        return [WantedCheck(UserId(user_id), connection_id) for user_id, connection_id in rows]
 
     async def drain_worker(self, worker_id: UUID) -> None:
         """Claim nothing more for this worker."""

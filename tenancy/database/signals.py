@@ -36,6 +36,18 @@ RUN_STOPPED = "stoa_run_stopped"
 SEAT_GRANTED = "stoa_seat_granted"
 """Model calls were given a seat, which is theirs for two seconds. Payload: their ids."""
 
+CONNECTION_CHANGED = "stoa_connection_changed"
+"""Something about a person's connection to a tool server. Payload: ``user/connection`` keys."""
+
+CONNECTION_REVOKED = "stoa_connection_revoked"
+"""A connection's credential is not to be used any more. Payload as above: who has it open closes
+it. Who does not hear of it makes no call with it all the same: each looks at the row before."""
+
+CHECK_WANTED = "stoa_check_wanted"
+"""A person wants to know how a tool server stands. No payload: whoever has room asks for it."""
+
+_WITH_KEYS = (SEAT_GRANTED, RUN_STOPPED, RUN_CHANGED, CONNECTION_REVOKED, CONNECTION_CHANGED)
+"""In the order in which they are sent."""
 MOST_KEYS = 100
 """Keys per notification: 100 times 74 characters stay below Postgres' 8,000 bytes."""
 _SPACING_SECONDS = 0.004
@@ -74,17 +86,14 @@ class Announcer:
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
-        self._queued = False
-        self._keys: dict[str, deque[str]] = {
-            channel: deque() for channel in (SEAT_GRANTED, RUN_STOPPED, RUN_CHANGED)
-        }
+        self._bare: set[str] = set()
+        self._keys: dict[str, deque[str]] = {channel: deque() for channel in _WITH_KEYS}
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def run_queued(self) -> None:
         """Say that a committed run waits in the queue."""
-        self._queued = True
-        self._wanted.set()
+        self._say_bare(RUN_QUEUED)
 
     def run_changed(self, key: str) -> None:
         """Say that something about the run ``user/run`` was committed."""
@@ -97,6 +106,18 @@ class Announcer:
     def seat_granted(self, call_id: UUID) -> None:
         """Say that a model call of another worker's was given a seat."""
         self._say(SEAT_GRANTED, str(call_id))
+
+    def connection_changed(self, key: str) -> None:
+        """Say that something about the connection ``user/connection`` was committed."""
+        self._say(CONNECTION_CHANGED, key)
+
+    def connection_revoked(self, key: str) -> None:
+        """Say that the connection ``user/connection`` has another credential now, or none."""
+        self._say(CONNECTION_REVOKED, key)
+
+    def check_wanted(self) -> None:
+        """Say that a committed wish to check a connection waits."""
+        self._say_bare(CHECK_WANTED)
 
     async def start(self) -> None:
         """Start the sending task."""
@@ -126,13 +147,16 @@ class Announcer:
                 connection.terminate()
 
     async def _send(self, connection: asyncpg.Connection) -> None:
-        if self._queued:
-            self._queued = False
-            await _notify(connection, RUN_QUEUED, "")
+        while self._bare:
+            await _notify(connection, self._bare.pop(), "")
         for channel, waiting in self._keys.items():
             while waiting:
                 keys = [waiting.popleft() for _ in range(min(MOST_KEYS, len(waiting)))]
                 await _notify(connection, channel, ",".join(keys))
+
+    def _say_bare(self, channel: str) -> None:
+        self._bare.add(channel)
+        self._wanted.set()
 
     def _say(self, channel: str, key: str) -> None:
         if key not in self._keys[channel]:

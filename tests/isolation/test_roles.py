@@ -29,7 +29,8 @@ CONTENT = {
     ),
     "data_keys": ("wrapped",),
     "connections": (
-        *("server", "url", "credential", "listing", "listing_version", "refreshing_until"),
+        *("server", "url", "auth", "header", "credential", "listing", "listing_version"),
+        *("listed_for", "refreshing_until"),
     ),
     "authorizations": ("state_hash", "server", "sealed"),
     "effects": (

@@ -1,0 +1,40 @@
+"""Which connections this process has used of late, by the ids that signals speak of."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from tenancy.principal import UserId
+
+MOST_KNOWN = 10_000
+
+
+def connection_key(user_id: UserId, connection_id: UUID) -> str:
+    """The opaque key under which a connection's changes are announced."""
+    return f"{user_id}/{connection_id}"
+
+
+class KnownConnections:
+    """Knows the servers' names, which are not told to everybody who listens."""
+
+    def __init__(self) -> None:
+        self._ids: OrderedDict[tuple[UUID, str], UUID | None] = OrderedDict()
+
+    def remember(self, user_id: UserId, connection_id: UUID | None, server: str) -> None:
+        """Remember a connection that is about to be used; it has no id before it is stored."""
+        key = (user_id, server)
+        self._ids[key] = connection_id
+        self._ids.move_to_end(key)
+        while len(self._ids) > MOST_KNOWN:
+            self._ids.popitem(last=False)
+
+    def servers_of(self, user_id: UUID, connection_id: UUID) -> list[str]:
+        """The names of the servers that are used here and that this id may be of."""
+        return [
+            server
+            for (user, server), known in self._ids.items()
+            if user == user_id and known in (connection_id, None)
+        ]

@@ -1,0 +1,326 @@
+-- A person's links to MCP servers. All functions bind the user themselves, and see only theirs.
+-- A server of the operator's has no row before there is something to say of it: it counts as one of
+-- version 1 that is enabled.
+
+CREATE OR REPLACE FUNCTION tenant.read_connections(p_user uuid, p_server text)
+RETURNS SETOF public.connections
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_read(p_user);
+  RETURN QUERY
+    SELECT c.* FROM public.connections c
+    WHERE c.user_id = p_user AND (p_server IS NULL OR c.server = p_server)
+    ORDER BY c.server;
+END $$;
+
+CREATE OR REPLACE FUNCTION tenant.read_connection(p_user uuid, p_connection uuid)
+RETURNS SETOF public.connections
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_read(p_user);
+  RETURN QUERY
+    SELECT c.* FROM public.connections c
+    WHERE c.user_id = p_user AND c.connection_id = p_connection;
+END $$;
+
+-- A credential, still sealed, with the data key that opens it: one round trip before a call.
+CREATE OR REPLACE FUNCTION tenant.read_credential(p_user uuid, p_server text)
+RETURNS TABLE (
+  connection_id uuid, version bigint, url text, enabled boolean,
+  credential_kind text, credential bytea, expires_in float8,
+  key_version int, wrapping_key text, wrapped bytea
+)
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_read(p_user);
+  RETURN QUERY
+    SELECT c.connection_id, c.version, c.url, c.enabled, c.credential_kind, c.credential,
+      extract(epoch FROM c.expires_at - (SELECT clock_timestamp()))::float8,
+      k.version, k.wrapping_key, k.wrapped
+    FROM public.connections c
+    LEFT JOIN public.data_keys k
+      ON k.user_id = c.user_id AND k.version = tenant.sealed_under(c.credential)
+    WHERE c.user_id = p_user AND c.server = p_server;
+END $$;
+
+-- Adds a server of the person's own: 'added', 'exists', or 'too_many'. Its versions begin beyond
+-- those of one of the same name that was removed, so that nothing of that one passes for it.
+CREATE OR REPLACE FUNCTION tenant.add_connection(
+  p_user uuid, p_server text, p_url text, p_auth text, p_header text, p_most int
+) RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  PERFORM 1 FROM public.users u WHERE u.user_id = p_user FOR NO KEY UPDATE;
+  IF (SELECT count(*) FROM public.connections c WHERE c.user_id = p_user AND c.url IS NOT NULL)
+    >= p_most
+  THEN
+    RETURN 'too_many';
+  END IF;
+  INSERT INTO public.connections (user_id, server, url, auth, header, version, check_wanted_at)
+  VALUES (
+    p_user, p_server, p_url, p_auth, p_header,
+    (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+    CASE WHEN p_auth = 'none' THEN clock_timestamp() END
+  )
+  ON CONFLICT (user_id, server) DO NOTHING;
+  RETURN CASE WHEN FOUND THEN 'added' ELSE 'exists' END;
+END $$;
+
+-- The row of a server, held until the transaction ends; one of the operator's is made if there is
+-- none. Nothing where it is not of the kind that the caller takes it for. The user is bound.
+CREATE OR REPLACE FUNCTION tenant.hold_connection(p_user uuid, p_server text, p_own boolean)
+RETURNS SETOF public.connections
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT p_own THEN
+    INSERT INTO public.connections (user_id, server) VALUES (p_user, p_server)
+    ON CONFLICT (user_id, server) DO NOTHING;
+  END IF;
+  RETURN QUERY
+    SELECT c.* FROM public.connections c
+    WHERE c.user_id = p_user AND c.server = p_server AND (c.url IS NOT NULL) = p_own
+    FOR NO KEY UPDATE;
+END $$;
+
+-- The id under which a server's connection is stored, from now on.
+CREATE OR REPLACE FUNCTION tenant.store_connection(p_user uuid, p_server text, p_own boolean)
+RETURNS uuid
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  RETURN (SELECT h.connection_id FROM tenant.hold_connection(p_user, p_server, p_own) h);
+END $$;
+
+-- Lets a server be used, and has a worker look at it; with p_anew by a new connection.
+CREATE OR REPLACE FUNCTION tenant.want_check(
+  p_user uuid, p_server text, p_own boolean, p_anew boolean
+) RETURNS uuid
+LANGUAGE plpgsql AS $$
+DECLARE
+  held public.connections;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  SELECT * INTO held FROM tenant.hold_connection(p_user, p_server, p_own);
+  UPDATE public.connections c SET
+    enabled = true,
+    version = c.version + (p_anew OR NOT c.enabled)::int,
+    check_wanted_at = clock_timestamp(), updated_at = clock_timestamp()
+  WHERE c.user_id = p_user AND c.connection_id = held.connection_id;
+  RETURN held.connection_id;
+END $$;
+
+-- Takes a credential away, and with it whatever was known by it: 'forget' leaves the server in use,
+-- 'disconnect' does not, 'remove' leaves nothing. Returns what was there, with the data key that
+-- opens it, so that it can be revoked where it was issued; no row where there is no such server.
+CREATE OR REPLACE FUNCTION tenant.drop_credential(
+  p_user uuid, p_server text, p_own boolean, p_how text
+) RETURNS TABLE (
+  connection_id uuid, credential_kind text, credential bytea,
+  key_version int, wrapping_key text, wrapped bytea
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+  held public.connections;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  SELECT * INTO held FROM tenant.hold_connection(p_user, p_server, p_own);
+  IF held.connection_id IS NULL THEN
+    RETURN;
+  END IF;
+  -- One that is under way would connect again.
+  DELETE FROM public.authorizations a WHERE a.user_id = p_user AND a.server = p_server;
+  IF p_how = 'remove' THEN
+    DELETE FROM public.connections c
+    WHERE c.user_id = p_user AND c.connection_id = held.connection_id;
+  ELSE
+    UPDATE public.connections c SET
+      enabled = c.enabled AND p_how <> 'disconnect',
+      version = c.version + 1,
+      credential = NULL, credential_kind = NULL, expires_at = NULL, refreshing_until = NULL,
+      state = 'unknown', reason = NULL,
+      listing = NULL, listing_version = NULL, listed_for = NULL, listed_at = NULL,
+      check_wanted_at = NULL, updated_at = clock_timestamp()
+    WHERE c.user_id = p_user AND c.connection_id = held.connection_id;
+  END IF;
+  RETURN QUERY
+    SELECT held.connection_id, held.credential_kind, held.credential,
+      k.version, k.wrapping_key, k.wrapped
+    FROM (SELECT) AS one
+    LEFT JOIN public.data_keys k
+      ON k.user_id = p_user AND k.version = tenant.sealed_under(held.credential);
+END $$;
+
+-- Keeps a credential: 'kept', 'changed' where the connection is at another version than expected or
+-- is gone, 'reseal' where the data key is gone that it was sealed under. One that a person gave is
+-- looked at by a worker and puts the server into use; one that was refreshed is the same one to
+-- whoever listed with it.
+CREATE OR REPLACE FUNCTION tenant.keep_credential(
+  p_user uuid, p_connection uuid, p_kind text, p_sealed bytea, p_expires_in float8,
+  p_expected bigint, p_refreshed boolean
+) RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  IF NOT tenant.hold_data_key(p_user, p_sealed) THEN
+    RETURN 'reseal';
+  END IF;
+  UPDATE public.connections c SET
+    credential = p_sealed, credential_kind = p_kind,
+    expires_at = clock_timestamp() + make_interval(secs => p_expires_in),
+    refreshing_until = NULL,
+    version = c.version + 1,
+    enabled = c.enabled OR NOT p_refreshed,
+    state = CASE WHEN p_refreshed THEN c.state ELSE 'unknown' END,
+    reason = CASE WHEN p_refreshed THEN c.reason END,
+    listed_for = CASE
+      WHEN p_refreshed AND c.listed_for = c.version THEN c.version + 1 ELSE c.listed_for
+    END,
+    check_wanted_at = CASE WHEN p_refreshed THEN c.check_wanted_at ELSE clock_timestamp() END,
+    updated_at = clock_timestamp()
+  WHERE c.user_id = p_user AND c.connection_id = p_connection
+    AND (p_expected IS NULL OR c.version = p_expected)
+    AND (c.enabled OR NOT p_refreshed);
+  RETURN CASE WHEN FOUND THEN 'kept' ELSE 'changed' END;
+END $$;
+
+-- The right to refresh a credential, for a while: 'yours', 'others' while somebody else has it, or
+-- 'changed' where it is another one by now.
+CREATE OR REPLACE FUNCTION tenant.begin_refresh(
+  p_user uuid, p_connection uuid, p_version bigint, p_seconds float8
+) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+  is_there boolean;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  UPDATE public.connections c
+  SET refreshing_until = clock_timestamp() + make_interval(secs => p_seconds)
+  WHERE c.user_id = p_user AND c.connection_id = p_connection AND c.version = p_version
+    AND c.enabled AND c.credential_kind = 'oauth'
+    AND (c.refreshing_until IS NULL OR c.refreshing_until < (SELECT clock_timestamp()));
+  IF FOUND THEN
+    RETURN 'yours';
+  END IF;
+  SELECT true INTO is_there FROM public.connections c
+  WHERE c.user_id = p_user AND c.connection_id = p_connection AND c.version = p_version
+    AND c.enabled AND c.credential_kind = 'oauth';
+  RETURN CASE WHEN is_there THEN 'others' ELSE 'changed' END;
+END $$;
+
+-- Gives that right back without a new credential. With p_lost the old one is of no use any more.
+CREATE OR REPLACE FUNCTION tenant.end_refresh(
+  p_user uuid, p_connection uuid, p_version bigint, p_lost boolean
+) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  UPDATE public.connections c SET
+    refreshing_until = NULL,
+    version = c.version + p_lost::int,
+    credential = CASE WHEN NOT p_lost THEN c.credential END,
+    credential_kind = CASE WHEN NOT p_lost THEN c.credential_kind END,
+    expires_at = CASE WHEN NOT p_lost THEN c.expires_at END,
+    state = CASE WHEN p_lost THEN 'needs_authorization' ELSE c.state END,
+    reason = CASE WHEN p_lost THEN 'needs_authorization' ELSE c.reason END,
+    updated_at = clock_timestamp()
+  WHERE c.user_id = p_user AND c.connection_id = p_connection AND c.version = p_version;
+END $$;
+
+-- How a server stood when it was last spoken to under p_version, and the tools that it listed, if it
+-- did. Returns the connection where a person would see a difference; writes only then.
+CREATE OR REPLACE FUNCTION tenant.store_listing(
+  p_user uuid, p_server text, p_own boolean, p_version bigint, p_state text, p_reason text,
+  p_listing jsonb, p_listing_version text
+) RETURNS uuid
+LANGUAGE plpgsql AS $$
+DECLARE
+  held public.connections;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  SELECT * INTO held FROM tenant.hold_connection(p_user, p_server, p_own);
+  RETURN tenant.note_standing(held, p_version, p_state, p_reason, p_listing, p_listing_version);
+END $$;
+
+CREATE OR REPLACE FUNCTION tenant.note_standing(
+  p_held public.connections, p_version bigint, p_state text, p_reason text,
+  p_listing jsonb, p_listing_version text
+) RETURNS uuid
+LANGUAGE plpgsql AS $$
+DECLARE
+  noted uuid;
+BEGIN
+  UPDATE public.connections c SET
+    state = p_state, reason = p_reason,
+    listing = coalesce(p_listing, c.listing),
+    listing_version = CASE WHEN p_listing IS NULL THEN c.listing_version ELSE p_listing_version END,
+    listed_for = CASE WHEN p_listing IS NULL THEN c.listed_for ELSE p_version END,
+    listed_at = CASE WHEN p_listing IS NULL THEN c.listed_at ELSE clock_timestamp() END,
+    updated_at = clock_timestamp()
+  WHERE c.user_id = p_held.user_id AND c.connection_id = p_held.connection_id
+    AND c.version = p_version AND c.enabled
+    AND (
+      (c.state, c.reason) IS DISTINCT FROM (p_state, p_reason)
+      OR p_listing IS NOT NULL AND (c.listing, c.listing_version, c.listed_for)
+        IS DISTINCT FROM (p_listing, p_listing_version, p_version)
+    )
+  RETURNING c.connection_id INTO noted;
+  RETURN noted;
+END $$;
+
+-- What a check that a worker was asked for has found, under p_version. A wish that came meanwhile
+-- stays; so does this one where the connection has changed since.
+CREATE OR REPLACE FUNCTION tenant.finish_check(
+  p_user uuid, p_connection uuid, p_wanted_at timestamptz, p_version bigint,
+  p_state text, p_reason text, p_listing jsonb, p_listing_version text
+) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+  held public.connections;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  SELECT * INTO held FROM public.connections c
+  WHERE c.user_id = p_user AND c.connection_id = p_connection FOR NO KEY UPDATE;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+  PERFORM tenant.note_standing(held, p_version, p_state, p_reason, p_listing, p_listing_version);
+  UPDATE public.connections c SET
+    checking_until = NULL,
+    check_wanted_at = CASE
+      WHEN c.check_wanted_at = p_wanted_at AND c.version = p_version THEN NULL
+      ELSE c.check_wanted_at
+    END,
+    updated_at = clock_timestamp()
+  WHERE c.user_id = p_user AND c.connection_id = p_connection;
+  RETURN true;
+END $$;
+
+-- For the dispatch role: takes wanted checks on for a while, oldest first, of active users, of each
+-- so many at a time. Those of a worker that died in it come again when the while is over.
+CREATE OR REPLACE FUNCTION dispatch.claim_checks(p_limit int, p_of_each int, p_seconds float8)
+RETURNS TABLE (user_id uuid, connection_id uuid)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+    UPDATE public.connections c
+    SET checking_until = clock_timestamp() + make_interval(secs => p_seconds)
+    WHERE (c.user_id, c.connection_id) IN (
+      SELECT w.user_id, w.connection_id FROM public.connections w
+      JOIN public.users u ON u.user_id = w.user_id
+      WHERE w.check_wanted_at IS NOT NULL AND u.state = 'active'
+        AND (w.checking_until IS NULL OR w.checking_until < (SELECT clock_timestamp()))
+        AND p_of_each > (
+          SELECT count(*) FROM public.connections o
+          WHERE o.user_id = w.user_id AND o.connection_id <> w.connection_id
+            AND (
+              o.checking_until > (SELECT clock_timestamp())
+              OR (o.check_wanted_at, o.connection_id) < (w.check_wanted_at, w.connection_id)
+            )
+        )
+      ORDER BY w.check_wanted_at LIMIT p_limit
+      FOR UPDATE OF w SKIP LOCKED
+    )
+    RETURNING c.user_id, c.connection_id;
+END $$;
