@@ -68,11 +68,14 @@ def build_agent(
         return {"messages": [] if message is None else [message]}
 
     async def use_tool(state: ToolTask, *, runtime: Runtime[None]) -> dict[str, Any]:
-        usable = {**equipment().tools, **by_name}
+        run = equipment()
+        usable = {**run.tools, **by_name}
         site_of_call.set(CallSite(state["message_id"], state["call"]["id"] or ""))
         questions_of_call.set(questions_for(state))
+        stop = stop_of(runtime)
         try:
-            return {"messages": [await run_call(state["call"], usable, stop_of(runtime))]}
+            made = await run_call(state["call"], usable, stop, run.slots, run.earlier)
+            return {"messages": [made]}
         except Asked as asked:
             call = stopped_at(state, asked.questions)
         return {"messages": [asked_too_much(state)]} if call is None else {"asking": [call]}

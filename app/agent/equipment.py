@@ -7,13 +7,14 @@ is in a configuration, a checkpoint, or within the model's reach.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from app.tools.calls import AgentTool
+from app.tools.calls import AgentTool, EarlierCalls
 from app.tools.servers import Unavailable
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class Equipment:
     missing: Sequence[Unavailable] = ()
     """Servers whose tools would be there if they could be reached."""
     memory: Recall | None = None
+    slots: asyncio.Semaphore | None = None
+    """How many of its calls are made at once; None: any number."""
+    earlier: EarlierCalls | None = None
+    """What came of calls of tools that are not here now."""
 
     @contextmanager
     def entered(self) -> Iterator[None]:

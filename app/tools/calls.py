@@ -7,10 +7,12 @@ finished, within its time, though the run be stopped or its task be cancelled.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from enum import StrEnum
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 from uuid import uuid4
 
 import structlog
@@ -19,6 +21,8 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import ValidationError
 
 from app.stopping import end_task, until_done_or_cancelled
+from app.tools.questions import Asked
+from app.tools.refusal import ToolRefusal
 
 if TYPE_CHECKING:
     from app.stopping import RunStop
@@ -36,6 +40,22 @@ TIMED_OUT_CHANGING = "The tool did not answer in time. It may have had an effect
 FAILED = "The tool failed."
 UNREADABLE = "The tool's answer could not be read."
 
+METADATA = "stoa"
+"""Where a message says how its call went."""
+
+
+class Outcome(StrEnum):
+    """How a call went, for whoever shows it."""
+
+    OK = "ok"
+    ERROR = "error"
+    STOPPED = "stopped"
+    TIMEOUT = "timeout"
+    CUT = "cut"
+    """It went well, and its result was too long to be kept whole."""
+    LOST = "lost"
+    """Nobody knows whether it had an effect."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
@@ -45,6 +65,10 @@ class AgentTool:
     read_only: bool
     """Whether its calls change nothing, so that one may be cut off at any moment."""
     timeout_seconds: float
+    server: str | None = None
+    """Whose tool it is; None: it comes with the service, or with a graph."""
+    own_name: str | None = None
+    """What its server calls it, if that is something else."""
 
     @classmethod
     def from_function(
@@ -64,25 +88,65 @@ class AgentTool:
         return self.tool.name
 
 
+class EarlierCalls(Protocol):
+    """Knows of calls that were made before, of tools that may not be there any more."""
+
+    async def result_of(self, call: ToolCall) -> ToolMessage | None:
+        """What came of the call that is about to be made again; None: nothing is known of it."""
+        ...
+
+
 async def run_call(
-    call: ToolCall, tools: Mapping[str, AgentTool], stop: RunStop | None
+    call: ToolCall,
+    tools: Mapping[str, AgentTool],
+    stop: RunStop | None,
+    slots: asyncio.Semaphore | None = None,
+    earlier: EarlierCalls | None = None,
 ) -> ToolMessage:
     """Make the call and return its result; what goes wrong is a result too, of status ``error``.
 
     If the task that waits here is cancelled, a call that may change the world is waited for all
-    the same.
+    the same. ``slots`` bound how many calls are made at once.
+
+    Raises:
+        Asked: the tool wants to know something first.
     """
     tool = tools.get(call["name"])
     if tool is None:
-        return _error(call, UNKNOWN)
-    if stop is not None and stop.cancelled.is_set():
-        return _error(call, NOT_BEGUN)
+        known = None if earlier is None else await earlier.result_of(call)
+        return error_result(call, UNKNOWN) if known is None else _result(call, None, known)
+    async with _turn(slots, stop) as is_given:
+        if not is_given:
+            return error_result(call, NOT_BEGUN, tool, Outcome.STOPPED)
+        return await _make(call, tool, stop)
+
+
+@asynccontextmanager
+async def _turn(slots: asyncio.Semaphore | None, stop: RunStop | None) -> AsyncIterator[bool]:
+    """One of the calls that may be made at once; False where the run is to stop before."""
+    if slots is None:
+        yield stop is None or not stop.cancelled.is_set()
+        return
+    taking = asyncio.create_task(slots.acquire())
+    try:
+        await until_done_or_cancelled(taking, stop)
+        yield taking.done() and (stop is None or not stop.cancelled.is_set())
+    finally:
+        if await end_task(taking) is None:
+            slots.release()
+
+
+async def _make(call: ToolCall, tool: AgentTool, stop: RunStop | None) -> ToolMessage:
     request = {**call, "id": call["id"] or "", "type": "tool_call"}
+    begun = monotonic()
     task = asyncio.create_task(tool.tool.ainvoke(request), name=f"tool {tool.name}")
     if tool.read_only:
-        return await _read(call, tool, task, stop)
-    with nullcontext() if stop is None else stop.uninterrupted(tool.name):
-        return await _change(call, tool, task)
+        message = await _read(call, tool, task, stop)
+    else:
+        with nullcontext() if stop is None else stop.uninterrupted(tool.name):
+            message = await _change(call, tool, task)
+    message.response_metadata[METADATA]["seconds"] = round(monotonic() - begun, 3)
+    return message
 
 
 async def _read(
@@ -95,8 +159,9 @@ async def _read(
         error = await end_task(task, END_SECONDS)
     if was_done or error is None:
         return _outcome(call, tool, task, error)
-    is_stopped = stop is not None and stop.cancelled.is_set()
-    return _error(call, STOPPED if is_stopped else TIMED_OUT)
+    if stop is not None and stop.cancelled.is_set():
+        return error_result(call, STOPPED, tool, Outcome.STOPPED)
+    return error_result(call, TIMED_OUT, tool, Outcome.TIMEOUT)
 
 
 async def _change(call: ToolCall, tool: AgentTool, task: asyncio.Task[Any]) -> ToolMessage:
@@ -107,7 +172,7 @@ async def _change(call: ToolCall, tool: AgentTool, task: asyncio.Task[Any]) -> T
         raise cancelled
     if was_done or error is None:
         return _outcome(call, tool, task, error)
-    return _error(call, TIMED_OUT_CHANGING)
+    return error_result(call, TIMED_OUT_CHANGING, tool, Outcome.LOST)
 
 
 async def _finish(task: asyncio.Task[Any], seconds: float) -> asyncio.CancelledError | None:
@@ -126,14 +191,25 @@ async def _finish(task: asyncio.Task[Any], seconds: float) -> asyncio.CancelledE
 def _outcome(
     call: ToolCall, tool: AgentTool, task: asyncio.Task[Any], error: BaseException | None
 ) -> ToolMessage:
-    """What a call that has ended by itself came to."""
+    """What a call that has ended by itself came to.
+
+    Raises:
+        Asked: it ended with a question.
+    """
     if error is None:
-        return _result(call, task.result())
+        return _result(call, tool, task.result())
+    if isinstance(error, Asked):
+        raise error
+    if isinstance(error, ToolRefusal):
+        return error_result(call, str(error), tool)
     if isinstance(error, ValidationError) and _is_about_arguments(error, tool.tool):
         wrong = (f"`{'.'.join(map(str, each['loc']))}` ({each['type']})" for each in error.errors())
-        return _error(call, f"The arguments do not fit the tool: {', '.join(wrong)}.")
-    log.warning("tool failed", tool=tool.name, error=type(error).__name__)
-    return _error(call, FAILED)
+        text = f"The arguments do not fit the tool: {', '.join(wrong)}."
+        return error_result(call, text, tool)
+    # The name of a tool of a server may be a person's own choice.
+    named = {"tool": tool.name} if tool.server is None else {}
+    log.warning("tool failed", error=type(error).__name__, **named)
+    return error_result(call, FAILED, tool)
 
 
 def _is_about_arguments(error: ValidationError, tool: BaseTool) -> bool:
@@ -141,25 +217,48 @@ def _is_about_arguments(error: ValidationError, tool: BaseTool) -> bool:
     return isinstance(schema, type) and error.title == schema.__name__
 
 
-def _result(call: ToolCall, answer: object) -> ToolMessage:
+def _result(call: ToolCall, tool: AgentTool | None, answer: object) -> ToolMessage:
     """The tool's answer under an id of its own, so that it is the same in every copy.
 
     What a tool leaves beside its content stays out: it need not be storable.
     """
     if not isinstance(answer, ToolMessage):
-        return _error(call, UNREADABLE)
-    return _message(call, answer.content, answer.status)
+        return error_result(call, UNREADABLE, tool)
+    said = answer.response_metadata.get(METADATA)
+    outcome = said.get("outcome") if isinstance(said, dict) else None
+    if outcome not in set(Outcome):
+        outcome = Outcome.ERROR if answer.status == "error" else Outcome.OK
+    return _message(call, answer.content, answer.status, Outcome(outcome), tool)
 
 
-def _error(call: ToolCall, text: str) -> ToolMessage:
-    return _message(call, text, "error")
+def error_result(
+    call: ToolCall,
+    text: str,
+    tool: AgentTool | None = None,
+    outcome: Outcome = Outcome.ERROR,
+) -> ToolMessage:
+    """The result of a call that came to nothing, in words for the model."""
+    return _message(call, text, "error", outcome, tool)
 
 
-def _message(call: ToolCall, content: Any, status: Any) -> ToolMessage:  # noqa: ANN401
+def _message(
+    call: ToolCall,
+    content: Any,  # noqa: ANN401
+    status: Literal["success", "error"],
+    outcome: Outcome,
+    tool: AgentTool | None,
+) -> ToolMessage:
+    told = {
+        "server": None if tool is None else tool.server,
+        "tool": call["name"] if tool is None else tool.own_name or tool.name,
+        "seconds": 0.0,
+        "outcome": outcome.value,
+    }
     return ToolMessage(
         content,
         id=str(uuid4()),
         tool_call_id=call["id"] or "",
         name=call["name"],
         status=status,
+        response_metadata={METADATA: told},
     )

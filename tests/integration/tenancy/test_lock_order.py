@@ -98,11 +98,16 @@ class Scene:
 
     def _of_a_worker(self) -> dict[str, Call]:
         claim = (self.user, self.run.run_id, self.run.fence)
+        call = (*claim, self.thread, "message", "call")
         events = (["values"], [b"{}"], [None], [None])
         return {
             "begin_attempt": _tenant("begin_attempt", *claim, self.worker),
             "append_events": _tenant("append_events", *claim, 50, *events),
             "write_checkpoints": _tenant("write_checkpoints", *claim, *self._rows()),
+            "begin_effect": _tenant(
+                "begin_effect", *call, "server", None, None, "tool", b"", True, 0.0
+            ),
+            "end_effect": _tenant("end_effect", *call, uuid4(), "done", "{}"),
             "settle_run": _tenant("settle_run", *claim, "success", None, None, 50, *events),
         }
 
@@ -227,6 +232,7 @@ PARTS = {
 
 READERS = {
     *("begin_read", "read_checkpoint", "read_log", "inspect_run", "count_thread_rows"),
+    *("find_effect",),
     *("held_runs", "find_workers", "find_lost_runs", "rank_of", "head_of", "has_room"),
     *(
         "highest_cost",

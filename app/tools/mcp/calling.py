@@ -1,0 +1,236 @@
+"""One call of a server's tool, with whatever may go wrong on the way as its answer.
+
+The order is what keeps promises: the credential is read, the connection leased, then the ledger
+asked, which looks at the connection's row once more, and only then the call is made. So nothing is
+sent under a credential that was revoked before, and nothing that may change the world is sent
+before it is on record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import structlog
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+from app.tools.calls import Outcome
+from app.tools.failures import ToolServerUnavailable
+from app.tools.ledger import Found, IntendedCall
+from app.tools.mcp.progress import ProgressEvents
+from app.tools.mcp.redaction import Redactor
+from app.tools.mcp.results import Content, read_result
+from app.tools.mcp.texts import storable
+from app.tools.questions import Asked
+from app.tools.servers import Credential, Scope
+from tenancy.database.engine import DatabaseUnavailable
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from app.tools.ledger import Ending, Entry, Ledger
+    from app.tools.mcp.access import Connection, Connections, Credentials
+    from app.tools.servers import McpServer
+    from app.tools.site import CallSite
+    from tenancy.principal import Owner
+
+log = structlog.get_logger(__name__)
+
+IDEMPOTENCY_KEY: Final = "stoa.dev/idempotency-key"
+"""Under which name of a request's ``_meta`` a server finds what to know a repeat by."""
+
+TIMED_OUT = "The tool did not answer in time."
+LOST = "The connection to the tool's server was lost before it answered."
+MAY_HAVE_HAD_AN_EFFECT = " The call may have had an effect: nobody knows. It was not made again."
+IN_DOUBT = (
+    "This call was begun before, and nobody knows what came of it."
+    " It may have had an effect, so it was not made again."
+)
+OTHER = "Another call was made in the place of this one. It was not made."
+CHANGED = "The connection to the tool's server was changed meanwhile. The call was not made."
+DISCONNECTED = "The person does not use this tool's server any more. The call was not made."
+UNRECORDED = "The call could not be recorded, so it was not made. Try again later."
+TELLING_QUESTION = "The tool's server asked something that it must not. The call was ended."
+_ERROR_LENGTH = 2000
+_WITHOUT_ANSWER = {CONNECTION_CLOSED, REQUEST_TIMEOUT}
+"""Errors that no server sent: the library makes them up where no answer came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came of a call."""
+
+    content: Content
+    outcome: Outcome = Outcome.ERROR
+    again: bool = False
+    """Whether another try does no harm and may come to more."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As the ledger keeps it."""
+        return {"content": self.content, "outcome": self.outcome.value}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Self:
+        """As the ledger has kept it."""
+        return cls(kept["content"], Outcome(kept["outcome"]))
+
+
+class ServerCalls:
+    """One run's calls to servers, in its user's name."""
+
+    def __init__(
+        self, owner: Owner, connections: Connections, credentials: Credentials, ledger: Ledger
+    ) -> None:
+        self._owner = owner
+        self._connections = connections
+        self._credentials = credentials
+        self._ledger = ledger
+
+    async def make(
+        self, site: CallSite, server: McpServer, tool: str, arguments: Mapping[str, Any]
+    ) -> Made:
+        """Call a tool by its server's name for it.
+
+        Raises:
+            Asked: its server wants to know something first; made again, the call goes on.
+            LeaseLost: the run is another worker's.
+        """
+        try:
+            made = await self._try(site, server, tool, arguments)
+            return await self._try(site, server, tool, arguments) if made.again else made
+        except DatabaseUnavailable:
+            return Made(UNRECORDED)
+
+    async def recorded(self, site: CallSite, arguments: Mapping[str, Any]) -> Made | None:
+        """What came of a call that was made before, with its server out of reach now.
+
+        Raises:
+            DatabaseUnavailable: Postgres is away.
+        """
+        earlier = await self._ledger.find(site, arguments)
+        if earlier is None:
+            return None
+        if not earlier.is_same:
+            return Made(OTHER)
+        return Made.from_json(earlier.result) if earlier.result else Made(IN_DOUBT, Outcome.LOST)
+
+    async def _try(
+        self, site: CallSite, server: McpServer, tool: str, arguments: Mapping[str, Any]
+    ) -> Made:
+        is_shared = server.scope is Scope.SHARED
+        try:
+            credential = (
+                Credential() if is_shared else await self._credentials.current(self._owner, server)
+            )
+            owner = None if is_shared else self._owner.user_id
+            call = IntendedCall(server, tool, arguments, None if is_shared else credential.version)
+            async with self._connections.lease(owner, server, credential) as connection:
+                entry = await self._ledger.begin(site, call)
+                if entry.found is not Found.BEGUN:
+                    return _known(entry)
+                sending = _Sending(self._ledger, site, entry.key, Redactor(server, credential))
+                return await sending.send(connection, call)
+        except ToolServerUnavailable as error:
+            said = f"The tool's server cannot be used just now ({error.why.reason})."
+            return await self.recorded(site, arguments) or Made(said)
+
+
+def _known(entry: Entry) -> Made:
+    """The answer to a call that is not to be sent."""
+    match entry.found:
+        case Found.IN_DOUBT:
+            return Made(IN_DOUBT, Outcome.LOST)
+        case Found.OTHER:
+            return Made(OTHER)
+        case Found.DISCONNECTED:
+            return Made(DISCONNECTED)
+        case _ if entry.result is not None:
+            return Made.from_json(entry.result)
+        case _:
+            return Made(CHANGED, again=True)
+
+
+class _Sending:
+    """A call that is on record and about to be sent."""
+
+    def __init__(
+        self, ledger: Ledger, site: CallSite, key: UUID | None, redactor: Redactor
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._key = key
+        self._redactor = redactor
+
+    async def send(self, connection: Connection, call: IntendedCall) -> Made:
+        """Send it, and record what came of it. One without an answer stays in doubt."""
+        progress = ProgressEvents(self._site.tool_call_id, self._redactor)
+        try:
+            result = await connection.call(
+                call.tool,
+                call.arguments,
+                meta={} if self._key is None else {IDEMPOTENCY_KEY: str(self._key)},
+                seconds=call.server.timeouts.call,
+                progress=progress,
+            )
+        except Asked as asked:
+            return await self._ask(asked)
+        except Exception as error:  # noqa: BLE001 - whatever a library makes of an answer
+            return await self._failed(call, error)
+        finally:
+            progress.close()
+        answer = read_result(result, self._redactor)
+        went = Outcome.CUT if answer.is_cut else Outcome.OK
+        return await self._end(Made(answer.content, Outcome.ERROR if answer.is_error else went))
+
+    async def _ask(self, asked: Asked) -> Made:
+        """Let the question be asked, and the call be made again under its key.
+
+        Raises:
+            Asked: always, but where the question itself gives the person's secret away.
+        """
+        if self._redactor.holds_secret(_texts(asked)):
+            return await self._end(Made(TELLING_QUESTION))
+        if self._key is not None:
+            await self._ledger.end(self._site, self._key, "asking")
+        raise asked
+
+    async def _failed(self, call: IntendedCall, error: Exception) -> Made:
+        """The answer where there is no result. Nobody hears what the error says of our side."""
+        if isinstance(error, MCPError) and error.code not in _WITHOUT_ANSWER:
+            said = self._redactor.text(storable(error.message[:_ERROR_LENGTH]))
+            return await self._end(Made(f"The tool's server refused the call: {said}"))
+        if isinstance(error, TimeoutError):
+            return _unanswered(call, TIMED_OUT, Outcome.TIMEOUT)
+        if isinstance(error, ToolServerUnavailable | MCPError):
+            return _unanswered(call, LOST, Outcome.ERROR, may_repeat=True)
+        log.warning("a call of a server's tool failed", error=type(error).__name__)
+        return _unanswered(call, LOST, Outcome.ERROR)
+
+    async def _end(self, made: Made) -> Made:
+        """Record it. What the database does not take stays in doubt for others, not for us."""
+        if self._key is not None:
+            ending: Ending = "failed" if made.outcome is Outcome.ERROR else "done"
+            with suppress(DatabaseUnavailable):
+                await self._ledger.end(self._site, self._key, ending, made.as_json())
+        return made
+
+
+def _unanswered(
+    call: IntendedCall, why: str, outcome: Outcome, *, may_repeat: bool = False
+) -> Made:
+    """A call of which nobody knows what came, unless it changes nothing."""
+    if not call.is_recorded:
+        return Made(why, outcome, again=may_repeat)
+    again = may_repeat and call.repeat_seconds > 0
+    return Made(why + MAY_HAVE_HAD_AN_EFFECT, Outcome.LOST, again=again)
+
+
+def _texts(asked: Asked) -> list[str]:
+    return [
+        json.dumps([question.message, question.schema, question.url], ensure_ascii=False)
+        for question in asked.questions
+    ]
