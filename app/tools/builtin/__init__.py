@@ -1,0 +1,31 @@
+"""Tools that come with the service, beside memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+
+from app.tools.builtin.clock import clock_tools
+from app.tools.builtin.fetch import Fetcher, fetch_tool
+from app.tools.builtin.robots import RobotsMemory
+from app.tools.calls import AgentTool
+
+_ROBOTS = RobotsMemory()
+
+
+def builtin_tools(
+    names: Collection[str],
+    *,
+    visitor: Hashable = None,
+    trusted: frozenset[str] = frozenset(),
+) -> list[AgentTool]:
+    """The tools that the settings name (``STOA_BUILTIN_TOOLS``), ready to be called.
+
+    ``visitor`` is whoever they act for: what is remembered of sites is kept apart for each.
+    ``trusted`` are origins that may be fetched from wherever they are; the operator's to say.
+    """
+    tools = list[AgentTool]()
+    if "fetch" in names:
+        tools.append(fetch_tool(Fetcher(visitor=visitor, memory=_ROBOTS, trusted=trusted)))
+    if "time" in names:
+        tools += clock_tools()
+    return tools
