@@ -30,7 +30,7 @@ BEGIN
   FROM public.connections c WHERE c.user_id = p_user AND c.server = p_server FOR SHARE;
   answer := CASE
     WHEN link IS NULL AND p_url IS NULL THEN
-      CASE WHEN coalesce(p_version, 0) = 0 THEN 'begun' ELSE 'stale' END
+      CASE WHEN coalesce(p_version, 1) = 1 THEN 'begun' ELSE 'stale' END
     WHEN link IS NULL OR NOT link.enabled OR link.url IS DISTINCT FROM p_url THEN 'disconnected'
     WHEN link.version <> coalesce(p_version, link.version) THEN 'stale'
     ELSE 'begun'

@@ -14,6 +14,14 @@ from tenancy.principal import Owner, UserId
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
+class CredentialUnusable(Exception):
+    """A server cannot be called for its user. ``reason`` is a stable code."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class Connection(Protocol):
     """A connection that is this call's while it is leased."""
 
@@ -29,7 +37,7 @@ class Connection(Protocol):
         *,
         meta: Mapping[str, Any],
         seconds: float,
-        progress: Progress | None,
+        progress: Progress | None = None,
     ) -> types.CallToolResult:
         """Call a tool.
 
@@ -37,7 +45,6 @@ class Connection(Protocol):
             TimeoutError: it took too long; the server was told.
             ToolServerUnavailable: the connection was lost in the middle.
             Asked: the server wants to know something first.
-            MCPError: the server answered with an error of the protocol.
         """
         ...
 
@@ -63,6 +70,6 @@ class Credentials(Protocol):
         """What the owner's connection proves itself with now.
 
         Raises:
-            ToolServerUnavailable: there is none, or it may not be used any more.
+            CredentialUnusable: there is none, or it may not be used any more.
         """
         ...

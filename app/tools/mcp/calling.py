@@ -15,16 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
-from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
 from app.tools.calls import Outcome
-from app.tools.failures import ToolServerUnavailable
 from app.tools.ledger import Found, IntendedCall
+from app.tools.mcp.access import CredentialUnusable
 from app.tools.mcp.progress import ProgressEvents
 from app.tools.mcp.redaction import Redactor
 from app.tools.mcp.results import Content, read_result
-from app.tools.mcp.texts import storable
+from app.tools.pool.failures import ToolServerUnavailable
 from app.tools.questions import Asked
 from app.tools.servers import Credential, Scope
 from tenancy.database.engine import DatabaseUnavailable
@@ -55,9 +53,6 @@ CHANGED = "The connection to the tool's server was changed meanwhile. The call w
 DISCONNECTED = "The person does not use this tool's server any more. The call was not made."
 UNRECORDED = "The call could not be recorded, so it was not made. Try again later."
 TELLING_QUESTION = "The tool's server asked something that it must not. The call was ended."
-_ERROR_LENGTH = 2000
-_WITHOUT_ANSWER = {CONNECTION_CLOSED, REQUEST_TIMEOUT}
-"""Errors that no server sent: the library makes them up where no answer came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +129,8 @@ class ServerCalls:
                     return _known(entry)
                 sending = _Sending(self._ledger, site, entry.key, Redactor(server, credential))
                 return await sending.send(connection, call)
-        except ToolServerUnavailable as error:
-            said = f"The tool's server cannot be used just now ({error.why.reason})."
+        except (ToolServerUnavailable, CredentialUnusable) as error:
+            said = f"The tool's server cannot be used just now ({error.reason})."
             return await self.recorded(site, arguments) or Made(said)
 
 
@@ -179,7 +174,7 @@ class _Sending:
         except Asked as asked:
             return await self._ask(asked)
         except Exception as error:  # noqa: BLE001 - whatever a library makes of an answer
-            return await self._failed(call, error)
+            return _failed(call, error)
         finally:
             progress.close()
         answer = read_result(result, self._redactor)
@@ -198,18 +193,6 @@ class _Sending:
             await self._ledger.end(self._site, self._key, "asking")
         raise asked
 
-    async def _failed(self, call: IntendedCall, error: Exception) -> Made:
-        """The answer where there is no result. Nobody hears what the error says of our side."""
-        if isinstance(error, MCPError) and error.code not in _WITHOUT_ANSWER:
-            said = self._redactor.text(storable(error.message[:_ERROR_LENGTH]))
-            return await self._end(Made(f"The tool's server refused the call: {said}"))
-        if isinstance(error, TimeoutError):
-            return _unanswered(call, TIMED_OUT, Outcome.TIMEOUT)
-        if isinstance(error, ToolServerUnavailable | MCPError):
-            return _unanswered(call, LOST, Outcome.ERROR, may_repeat=True)
-        log.warning("a call of a server's tool failed", error=type(error).__name__)
-        return _unanswered(call, LOST, Outcome.ERROR)
-
     async def _end(self, made: Made) -> Made:
         """Record it. What the database does not take stays in doubt for others, not for us."""
         if self._key is not None:
@@ -217,6 +200,16 @@ class _Sending:
             with suppress(DatabaseUnavailable):
                 await self._ledger.end(self._site, self._key, ending, made.as_json())
         return made
+
+
+def _failed(call: IntendedCall, error: Exception) -> Made:
+    """The answer where there is no result. Nobody hears what the error says of our side."""
+    if isinstance(error, TimeoutError):
+        return _unanswered(call, TIMED_OUT, Outcome.TIMEOUT)
+    if isinstance(error, ToolServerUnavailable):
+        return _unanswered(call, LOST, Outcome.ERROR, may_repeat=True)
+    log.warning("a call of a server's tool failed", error=type(error).__name__)
+    return _unanswered(call, LOST, Outcome.ERROR)
 
 
 def _unanswered(
