@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+USER_FOLDER = "{user_folder}"
+"""In a child's arguments and environment: the absolute path of the user's own folder."""
+
 SEPARATOR = "__"
 """Between a server's name and its tool's, in what the model calls; in no server's name."""
 
@@ -28,6 +31,8 @@ class StdioTransport:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     """All that the child's environment has beside ``PATH``, ``HOME``, ``LANG``; taken literally."""
+    readable: tuple[str, ...] = ()
+    """Paths that a sandboxed child may read beside the system's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,4 +154,5 @@ class Unavailable:
     server: str
     reason: str
     """``unreachable``, ``exited``, ``timeout``, ``refused``, ``protocol``, ``resting`` (its
-    breaker is open), ``full`` (no connection is free), ``needs_key``, ``needs_authorization``."""
+    breaker is open), ``full`` (no connection is free), ``closed`` (the connection was ended on our
+    side), ``needs_key``, ``needs_authorization``."""

@@ -1,0 +1,145 @@
+"""What is said over an open connection: calls, listings, the wish to hear of changes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import mcp_types
+from mcp import MCPError
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from app.tools.pool.asking import Refused
+from app.tools.pool.failures import Reason, ToolServerUnavailable
+from app.tools.pool.wires import HttpWire
+from app.tools.questions import Asked, CallQuestions, questions_of_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.tools.pool.connection import Progress
+    from app.tools.pool.listing import Page
+    from app.tools.pool.opening import Line
+
+MAX_ROUNDS = 8
+"""How often a call is made again with replies to what it asked."""
+LATER_SECONDS = 0.25
+"""How long a server that wants to be asked again is left alone."""
+
+
+async def call_tool(
+    line: Line,
+    tool: str,
+    arguments: dict[str, Any],
+    meta: dict[str, Any],
+    progress: Progress | None,
+    server: str,
+) -> mcp_types.CallToolResult:
+    """Make a call; an error that the server answers with is a result.
+
+    Raises:
+        Asked: the server has questions that are not answered yet.
+        ToolServerUnavailable: there is no answer.
+    """
+    questions = questions_of_call.get()
+    failed = _failed_requests(line)
+    try:
+        with line.asking.during(questions):
+            result = await _rounds(line, tool, arguments, meta, progress, questions)
+    except MCPError as error:
+        _assert_answered(line, error, failed, server)
+        result = _as_result(error)
+    except (Refused, ValidationError, RuntimeError, ValueError):
+        reason = line.wire.loss.reason
+        lost = reason.result() if reason.done() else Reason.PROTOCOL
+        raise ToolServerUnavailable(server, lost) from None
+    if questions is not None and questions.open:
+        raise Asked(questions.open)
+    return result
+
+
+async def _rounds(
+    line: Line,
+    tool: str,
+    arguments: dict[str, Any],
+    meta: dict[str, Any],
+    progress: Progress | None,
+    questions: CallQuestions | None,
+) -> mcp_types.CallToolResult:
+    """Call, and call again with replies, until there is a result."""
+    responses: mcp_types.InputResponses | None = None
+    state: str | None = None
+    rounds = 0
+    while True:
+        result = await line.session.call_tool(
+            tool,
+            arguments,
+            progress_callback=progress,  # type: ignore[arg-type] # awaited only
+            meta=meta or None,  # type: ignore[arg-type]
+            input_responses=responses,
+            request_state=state,
+            allow_input_required=True,
+        )
+        if isinstance(result, mcp_types.CallToolResult):
+            return result
+        state = result.request_state
+        if result.input_requests:
+            rounds += 1
+            if rounds > MAX_ROUNDS:
+                raise Refused
+            responses = line.asking.responses(result.input_requests, questions)
+        else:
+            responses = None
+            await asyncio.sleep(LATER_SECONDS)
+
+
+def _failed_requests(line: Line) -> int:
+    return line.wire.failed if isinstance(line.wire, HttpWire) else 0
+
+
+def _assert_answered(line: Line, error: MCPError, failed: int, server: str) -> None:
+    """Tell an error that the server gave from one that stands for there being no answer.
+
+    Raises:
+        ToolServerUnavailable: there is none.
+    """
+    loss = line.wire.loss.reason
+    if error.error.code == mcp_types.CONNECTION_CLOSED or loss.done():
+        raise ToolServerUnavailable(server, loss.result() if loss.done() else Reason.EXITED)
+    if isinstance(line.wire, HttpWire) and line.wire.failed > failed:
+        raise ToolServerUnavailable(server, line.wire.failure or Reason.UNREACHABLE)
+
+
+def _as_result(error: MCPError) -> mcp_types.CallToolResult:
+    text = mcp_types.TextContent(text=error.error.message)
+    return mcp_types.CallToolResult(content=[text], is_error=True)
+
+
+def page_of(line: Line) -> Page:
+    """How to ask for a page of the server's tools."""
+
+    async def page(cursor: str | None) -> mcp_types.ListToolsResult:
+        params = None if cursor is None else mcp_types.PaginatedRequestParams(cursor=cursor)
+        return await line.session.list_tools(params=params)
+
+    return page
+
+
+async def watch_changes(line: Line, changed: Callable[[], None]) -> None:
+    """Hear of changed tools from servers that tell only whoever asks for it.
+
+    Ends where the server does not offer that, or when it ends it.
+    """
+    offered = line.client.server_capabilities
+    if line.client.protocol_version not in MODERN_PROTOCOL_VERSIONS or offered is None:
+        return
+    if offered.tools is None or not offered.tools.list_changed:
+        return
+    try:
+        async with listen(line.session, tools_list_changed=True) as events:
+            async for _ in events:
+                changed()
+    except (MCPError, SubscriptionLost, TimeoutError, RuntimeError):
+        return

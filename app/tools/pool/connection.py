@@ -1,0 +1,259 @@
+"""One connection to a tool server, opened and closed by one task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextvars import Context
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import structlog
+
+from app.stopping import end_task, take_error
+from app.tools.pool.failures import Reason, ToolServerUnavailable
+from app.tools.pool.listing import Listing, list_within_bounds
+
+if TYPE_CHECKING:
+    import mcp_types
+
+    from app.tools.pool.opening import Line
+    from app.tools.pool.surroundings import Surroundings
+    from app.tools.servers import Credential, ListedTool, McpServer
+    from tenancy.principal import UserId
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+END_SECONDS = 2.0
+"""How long a server may take to hear that a call is given up."""
+RELIST_SECONDS = 1.0
+"""Between two listings, however often a server says that its tools have changed."""
+
+
+class ToolConnection(Protocol):
+    """What a lease gives: one server, as one user."""
+
+    @property
+    def tools(self) -> tuple[ListedTool, ...]:
+        """What is offered, as last listed."""
+
+    @property
+    def listing_version(self) -> str:
+        """The same for the same tools."""
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        meta: Mapping[str, Any],
+        seconds: float,
+        progress: Progress | None = None,
+    ) -> mcp_types.CallToolResult:
+        """Make one call; an error that the server answers with is a result.
+
+        Raises:
+            Asked: the server has questions; see :mod:`app.tools.questions`.
+            ToolServerUnavailable: there is no answer. The call may have had an effect.
+            TimeoutError: there was none within so many seconds, nor is it waited for any more.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionKey:
+    """Who may share a connection: nobody with another owner, configuration or credential."""
+
+    owner: UserId | None
+    server: str
+    server_version: str
+    credential_version: int
+
+
+class Connection:
+    """A connection, from before it is opened until nothing of it is left."""
+
+    def __init__(
+        self,
+        key: ConnectionKey,
+        server: McpServer,
+        answered: Callable[[], None],
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self.key = key
+        self.server = server
+        self.leases = 0
+        self.is_outdated = False
+        """Whether another configuration or credential has taken its place."""
+        self.last_used = loop.time()
+        self.opened: asyncio.Future[None] = loop.create_future()
+        """Done once it can be used, or will never be."""
+        self.ended: asyncio.Future[Reason] = loop.create_future()
+        """Why it cannot be used any more."""
+        self._answered = answered
+        self._listing = Listing((), 0, "")
+        self._line: Line | None = None
+        self._changed = asyncio.Event()
+        self._opening: asyncio.Timeout | None = None
+
+    @property
+    def owner(self) -> UserId | None:
+        """Whose it is; None is everybody's."""
+        return self.key.owner
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it will be gone soon."""
+        return self.ended.done()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody uses it or waits for it."""
+        return self.leases == 0 and self.opened.done() and not self.is_closing
+
+    @property
+    def tools(self) -> tuple[ListedTool, ...]:
+        """What is offered, as last listed."""
+        return self._listing.tools
+
+    @property
+    def listing_version(self) -> str:
+        """The same for the same tools."""
+        return self._listing.version
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process, where it is a child."""
+        child = None if self._line is None else self._line.child
+        return None if child is None else child.pid
+
+    def start(self, credential: Credential, surroundings: Surroundings) -> asyncio.Task[None]:
+        """Begin to open it. The task ends when nothing of the connection is left.
+
+        It begins in an empty context: nothing of whoever came first is everybody's.
+        """
+        return asyncio.create_task(
+            self._own(credential, surroundings),
+            name=f"connection to {self.server.name}",
+            context=Context(),
+        )
+
+    def close(self, reason: Reason = Reason.CLOSED) -> None:
+        """Have the connection's own task close it; calls under way end now."""
+        if not self.ended.done():
+            self.ended.set_result(reason)
+        if not self.opened.done():
+            self.opened.set_result(None)
+        self._changed.set()
+        if self._opening is not None:
+            self._opening.reschedule(asyncio.get_running_loop().time())
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        meta: Mapping[str, Any],
+        seconds: float,
+        progress: Progress | None = None,
+    ) -> mcp_types.CallToolResult:
+        """Make one call; see :class:`ToolConnection`."""
+        from app.tools.pool.calling import call_tool  # noqa: PLC0415 - as in opening
+
+        line = self._line
+        if line is None or self.ended.done():
+            raise self._unavailable()
+        call = call_tool(line, tool, dict(arguments), dict(meta), progress, self.server.name)
+        async with asyncio.timeout(seconds):
+            result = await self._while_open(call)
+        self._answered()
+        return result
+
+    def _unavailable(self) -> ToolServerUnavailable:
+        reason = self.ended.result() if self.ended.done() else Reason.CLOSED
+        return ToolServerUnavailable(self.server.name, reason)
+
+    async def _while_open(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do this, but no longer than the connection can be used."""
+        task = asyncio.create_task(work)
+        waiting: set[asyncio.Future[Any]] = {task, self.ended}
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await end_task(task, END_SECONDS)
+            raise
+        if task.done():
+            return task.result()
+        # It ends by itself: the session that it waits for is being closed.
+        task.add_done_callback(take_error)
+        task.cancel()
+        raise self._unavailable()
+
+    async def _own(self, credential: Credential, surroundings: Surroundings) -> None:
+        """Open, keep and close it: all in this task."""
+        try:
+            await self._open_and_keep(credential, surroundings)
+        except ToolServerUnavailable as error:
+            self.close(Reason(error.reason))
+        except TimeoutError:
+            self.close(Reason.TIMEOUT)
+        except Exception as error:  # noqa: BLE001 - whatever a library says of a dead server
+            if not self.ended.done():
+                log.info("tool server failed", server=self.server.name, error=type(error).__name__)
+            self.close(Reason.PROTOCOL)
+        finally:
+            self._line = None
+            self.close()
+
+    async def _open_and_keep(self, credential: Credential, surroundings: Surroundings) -> None:
+        opening = await asyncio.to_thread(import_module, "app.tools.pool.opening")
+        seconds = self.server.timeouts
+        async with contextlib.AsyncExitStack() as stack:
+            async with asyncio.timeout(seconds.connect) as self._opening:
+                if self.ended.done():
+                    return
+                opened = opening.opened(
+                    self.key.owner,
+                    self.server,
+                    credential,
+                    surroundings,
+                    opening.Heard(changed=self._changed.set, lost=self.close),
+                )
+                line: Line = await stack.enter_async_context(opened)
+                self._line = line
+            async with asyncio.timeout(seconds.listing) as self._opening:
+                await self._list(line)
+            self._opening = None
+            if not self.opened.done():
+                self.opened.set_result(None)
+            await self._keep(line)
+
+    async def _keep(self, line: Line) -> None:
+        """Until it is closed or lost, list anew when the server's tools have changed."""
+        from app.tools.pool.calling import watch_changes  # noqa: PLC0415 - as in opening
+
+        watch = asyncio.create_task(
+            watch_changes(line, self._changed.set), name="watch of a tool server's tools"
+        )
+        try:
+            while not self.ended.done():
+                await self._changed.wait()
+                self._changed.clear()
+                if self.ended.done():
+                    return
+                async with asyncio.timeout(self.server.timeouts.listing):
+                    await self._while_open(self._list(line))
+                await asyncio.wait({self.ended}, timeout=RELIST_SECONDS)
+        finally:
+            await end_task(watch)
+
+    async def _list(self, line: Line) -> None:
+        from app.tools.pool.calling import page_of  # noqa: PLC0415 - as in opening
+
+        self._listing = await list_within_bounds(page_of(line), self.server)
+        if self._listing.left_out:
+            log.info("tools left out", server=self.server.name, count=self._listing.left_out)

@@ -1,0 +1,95 @@
+"""HTTP to tool servers: no redirects, bounded answers, nothing of the environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import httpx2
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+"""Longest answer that is one JSON document, and longest event of a stream."""
+CONNECT_SECONDS = 10.0
+SILENCE_SECONDS = 330.0
+"""How long a stream may say nothing; what a call may take is bounded by itself."""
+MAX_STREAMS = 100
+
+_FAILED = 400
+_EVENTS = "text/event-stream"
+
+
+class ClientFactory(Protocol):
+    """Makes the HTTP client of one connection: its headers go with every request."""
+
+    def __call__(
+        self,
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        """A client that is closed by whoever asked for it."""
+
+
+def operators_client(
+    headers: dict[str, str] | None = None,
+    timeout: httpx2.Timeout | None = None,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    """A client for an address that the operator wrote into the catalogue."""
+    return httpx2.AsyncClient(
+        headers=headers,
+        auth=auth,
+        timeout=timeout or httpx2.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS),
+        limits=httpx2.Limits(max_connections=MAX_STREAMS, max_keepalive_connections=4),
+        trust_env=False,
+    )
+
+
+class Statuses:
+    """What one connection's requests were answered with, as far as it was no success."""
+
+    def __init__(self, heard: Callable[[int], None]) -> None:
+        self._heard = heard
+
+    def client(self, make: ClientFactory, headers: Mapping[str, str]) -> httpx2.AsyncClient:
+        """A client that follows no redirect, and reads no more than it may."""
+        timeout = httpx2.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS)
+        client = make(headers=dict(headers), timeout=timeout)
+        client.follow_redirects = False
+        # What the protocol's library follows by itself, it follows so many times.
+        client.max_redirects = 0
+        client.event_hooks.setdefault("response", []).append(self._look)
+        return client
+
+    async def _look(self, response: httpx2.Response) -> None:
+        if response.status_code >= _FAILED:
+            self._heard(response.status_code)
+        if not response.headers.get("content-type", "").lower().startswith(_EVENTS):
+            response.stream = _Bounded(response.stream)
+
+
+class AnswerTooLong(httpx2.StreamError):
+    """A server says more than is read."""
+
+    def __init__(self) -> None:
+        super().__init__("the answer is too long")
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body that fails once it is longer than it may be."""
+
+    def __init__(self, body: object) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_ANSWER_BYTES
+        async for chunk in self._body:  # type: ignore[attr-defined]
+            left -= len(chunk)
+            if left < 0:
+                raise AnswerTooLong
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._body.aclose()  # type: ignore[attr-defined]

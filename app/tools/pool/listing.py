@@ -1,0 +1,118 @@
+"""What a server lists, within bounds: however much it says, this much is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app.tools.servers import ListedTool, McpServer
+
+if TYPE_CHECKING:
+    import mcp_types
+
+MAX_PAGES = 32
+MAX_TOOLS = 256
+MAX_NAME = 128
+MAX_TITLE = 200
+MAX_DESCRIPTION = 8192
+MAX_SCHEMA_BYTES = 64 * 1024
+MAX_SCHEMA_DEPTH = 24
+MAX_LISTING_BYTES = 1024 * 1024
+"""Of all descriptions and schemas together."""
+
+Page = Callable[[str | None], Awaitable["mcp_types.ListToolsResult"]]
+"""Asks for the page under a cursor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A server's tools that may be offered, and how many were left out for what they are."""
+
+    tools: tuple[ListedTool, ...]
+    left_out: int
+    version: str
+
+
+async def list_within_bounds(page: Page, server: McpServer) -> Listing:
+    """Ask for page after page, until there is no more or it is enough."""
+    found: list[mcp_types.Tool] = []
+    cursor: str | None = None
+    seen: set[str] = set()
+    for _ in range(MAX_PAGES):
+        result = await page(cursor)
+        found += result.tools
+        cursor = result.next_cursor
+        if cursor is None or cursor in seen or len(found) >= MAX_TOOLS:
+            break
+        seen.add(cursor)
+        # A server that answers from memory must not keep others from their turn.
+        await asyncio.sleep(0)
+    return within_bounds(found, server)
+
+
+def within_bounds(tools: Sequence[mcp_types.Tool], server: McpServer) -> Listing:
+    """The tools that are offered, each once, as much of them as there is room for."""
+    kept: dict[str, ListedTool] = {}
+    left_out, size = 0, 0
+    for tool in tools:
+        if not server.offers(tool.name):
+            continue
+        listed = _listed(tool)
+        weight = 0 if listed is None else _weight(listed)
+        full = len(kept) == MAX_TOOLS or size + weight > MAX_LISTING_BYTES
+        if listed is None or listed.name in kept or full:
+            left_out += 1
+            continue
+        kept[listed.name] = listed
+        size += weight
+    chosen = tuple(kept.values())
+    return Listing(chosen, left_out, _version(chosen))
+
+
+def _listed(tool: mcp_types.Tool) -> ListedTool | None:
+    """One tool without what is too long; None where it cannot be used at all."""
+    schema = tool.input_schema
+    if not 0 < len(tool.name) <= MAX_NAME or not tool.name.isprintable():
+        return None
+    if _is_deeper(schema, MAX_SCHEMA_DEPTH) or len(_json(schema)) > MAX_SCHEMA_BYTES:
+        return None
+    title = tool.title or (tool.annotations.title if tool.annotations else None)
+    return ListedTool(
+        tool.name,
+        (tool.description or "")[:MAX_DESCRIPTION],
+        title[:MAX_TITLE] if title else None,
+        schema,
+    )
+
+
+def _is_deeper(value: object, depth: int) -> bool:
+    """Whether something is nested deeper than that; walks no deeper itself."""
+    level: list[object] = [value]
+    for _ in range(depth):
+        level = [inner for each in level for inner in _parts(each)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(value: object) -> Sequence[object]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else ()
+
+
+def _weight(tool: ListedTool) -> int:
+    return len(tool.description.encode()) + len(_json(tool.input_schema))
+
+
+def _version(tools: Sequence[ListedTool]) -> str:
+    said = [[each.name, each.description, each.title, each.input_schema] for each in tools]
+    return hashlib.sha256(_json(said)).hexdigest()[:32]
+
+
+def _json(value: Any) -> bytes:  # noqa: ANN401 - whatever JSON can hold
+    return json.dumps(value, sort_keys=True).encode()

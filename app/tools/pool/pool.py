@@ -1,0 +1,268 @@
+"""All connections of this process to tool servers: who may use which, and when each is closed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Self
+
+import structlog
+
+from app.stopping import end_task
+from app.tools.pool.admission import PoolLimits, admit
+from app.tools.pool.breaker import Breaker
+from app.tools.pool.connection import Connection, ConnectionKey, ToolConnection
+from app.tools.pool.failures import Reason, ToolServerUnavailable
+from app.tools.pool.surroundings import Surroundings
+from app.tools.servers import Credential, McpServer, Scope, StdioTransport
+from app.tools.stdio.sandbox import choose_sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+    from pathlib import Path
+    from typing import Literal
+
+    from app.settings import Settings
+    from app.tools.pool.http import ClientFactory
+    from tenancy.principal import UserId
+
+log = structlog.get_logger(__name__)
+
+STOP_SECONDS = 10.0
+"""How long connections may take to close when the process ends."""
+_SWEEPS_PER_IDLE_TIME = 8
+_LONGEST_SWEEP_SECONDS = 15.0
+
+
+class ToolPool:
+    """Connections by (user, server, configuration, credential). Used on one event loop."""
+
+    def __init__(
+        self,
+        folders: Path,
+        *,
+        sandbox: Literal["auto", "bubblewrap", "none"] = "auto",
+        has_children: bool = True,
+        limits: PoolLimits | None = None,
+        own_clients: ClientFactory | None = None,
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            folders: where the folders of children are.
+            sandbox: how they are kept apart.
+            has_children: whether any server is a child.
+            limits: how many connections there may be.
+            own_clients: makes the HTTP clients for servers that users added.
+        """
+        self._has_children = has_children
+        self._folders = folders
+        self._wanted_sandbox = sandbox
+        self._limits = limits or PoolLimits()
+        self._own_clients = own_clients
+        self._surroundings: Surroundings | None = None
+        self._current: dict[ConnectionKey, Connection] = {}
+        self._tasks: dict[Connection, asyncio.Task[None]] = {}
+        self._breakers: dict[ConnectionKey, Breaker] = {}
+        self._freed = asyncio.Event()
+        self._sweeper: asyncio.Task[None] | None = None
+        self._stopped = False
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: Settings,
+        servers: Iterable[McpServer],
+        own_clients: ClientFactory | None = None,
+    ) -> Self:
+        """As the operator set it, for the catalogue's servers."""
+        limits = PoolLimits(
+            settings.mcp_connections, settings.mcp_connections_per_user, settings.mcp_idle_seconds
+        )
+        return cls(
+            settings.mcp_folder,
+            sandbox=settings.mcp_sandbox,
+            has_children=any(isinstance(each.transport, StdioTransport) for each in servers),
+            limits=limits,
+            own_clients=own_clients,
+        )
+
+    async def start(self) -> None:
+        """Choose how children are kept apart, and begin to close what is idle.
+
+        Raises:
+            SettingsError: the sandbox that is insisted on does not work.
+        """
+        sandbox = await choose_sandbox(self._wanted_sandbox if self._has_children else "none")
+        self._surroundings = Surroundings(self._folders, sandbox, self._own_clients)
+        self._sweeper = asyncio.create_task(self._sweep(), name="sweep of idle tool servers")
+
+    async def stop(self) -> None:
+        """Close every connection, within a bounded time; calls under way end."""
+        self._stopped = True
+        self._tell()
+        if self._sweeper is not None:
+            await end_task(self._sweeper)
+        for connection in self._tasks:
+            connection.close()
+        tasks = set(self._tasks.values())
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=STOP_SECONDS)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=STOP_SECONDS)
+
+    @asynccontextmanager
+    async def lease(
+        self, owner: UserId | None, server: McpServer, credential: Credential
+    ) -> AsyncIterator[ToolConnection]:
+        """A connection that is open, and is not closed for others' sake while the block lasts.
+
+        Raises:
+            ToolServerUnavailable: there is none to be had.
+        """
+        connection = await self._acquire(owner, server, credential)
+        try:
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def forget(self, owner: UserId, server: str) -> None:
+        """Close a user's connections to a server: its credential is gone or another.
+
+        Calls under way on them end.
+        """
+        for connection in list(self._tasks):
+            if connection.owner == owner and connection.key.server == server:
+                connection.close()
+        for key in [k for k in self._breakers if k.owner == owner and k.server == server]:
+            del self._breakers[key]
+
+    @property
+    def open_connections(self) -> int:
+        """How many there are, those that are being opened or closed included."""
+        return len(self._tasks)
+
+    async def _acquire(
+        self, owner: UserId | None, server: McpServer, credential: Credential
+    ) -> Connection:
+        shared = server.scope is Scope.SHARED
+        if not shared and owner is None:
+            raise ValueError("only a shared server has connections of nobody's")
+        key = ConnectionKey(
+            None if shared else owner, server.name, server.version, credential.version
+        )
+        connection = await self._find_or_open(key, server, credential)
+        connection.leases += 1
+        try:
+            # Shielded: whoever gives up waiting leaves the others their connection.
+            await asyncio.shield(connection.opened)
+        except asyncio.CancelledError:
+            self._give_back(connection)
+            raise
+        if connection.ended.done():
+            self._give_back(connection)
+            raise ToolServerUnavailable(server.name, connection.ended.result())
+        return connection
+
+    async def _find_or_open(
+        self, key: ConnectionKey, server: McpServer, credential: Credential
+    ) -> Connection:
+        """The connection of this key; opened once, however many want it."""
+        reason = Reason.FULL
+        with suppress(TimeoutError):
+            async with asyncio.timeout(server.timeouts.connect):
+                while True:
+                    if (found := self._current.get(key)) is not None:
+                        return found
+                    if self._stopped or self._surroundings is None:
+                        reason = Reason.CLOSED
+                        break
+                    breaker = self._breakers.setdefault(key, Breaker())
+                    now = asyncio.get_running_loop().time()
+                    if breaker.rests(now):
+                        reason = Reason.RESTING
+                        break
+                    if (pause := breaker.wait_seconds(now)) > 0:
+                        await asyncio.sleep(pause)
+                        continue
+                    decision = admit(key.owner, self._tasks, self._limits)
+                    if decision.admitted:
+                        return self._open(key, server, credential, self._surroundings)
+                    freed = self._freed
+                    if decision.evict is not None:
+                        decision.evict.close()
+                    await freed.wait()
+        raise ToolServerUnavailable(server.name, reason)
+
+    def _open(
+        self,
+        key: ConnectionKey,
+        server: McpServer,
+        credential: Credential,
+        surroundings: Surroundings,
+    ) -> Connection:
+        breaker = self._breakers.setdefault(key, Breaker())
+        self._retire_others(key)
+        connection = Connection(key, server, breaker.worked)
+        connection.ended.add_done_callback(lambda _: self._lost(connection, breaker))
+        task = connection.start(credential, surroundings)
+        self._current[key] = connection
+        self._tasks[connection] = task
+        task.add_done_callback(lambda _: self._gone(connection))
+        return connection
+
+    def _retire_others(self, key: ConnectionKey) -> None:
+        """What another configuration or credential opened is closed once it is not in use."""
+        for connection in list(self._tasks):
+            other = connection.key
+            if (other.owner, other.server) == (key.owner, key.server) and other != key:
+                connection.is_outdated = True
+                self._close_if_outdated(connection)
+
+    @staticmethod
+    def _close_if_outdated(connection: Connection) -> None:
+        if connection.is_outdated and connection.leases == 0:
+            connection.close()
+
+    def _give_back(self, connection: Connection) -> None:
+        connection.leases -= 1
+        connection.last_used = asyncio.get_running_loop().time()
+        self._close_if_outdated(connection)
+        if connection.leases == 0:
+            self._tell()
+
+    def _lost(self, connection: Connection, breaker: Breaker) -> None:
+        """A connection can be used no more: the next who wants one gets another."""
+        if self._current.get(connection.key) is connection:
+            del self._current[connection.key]
+        if connection.ended.result() is not Reason.CLOSED:
+            breaker.failed(asyncio.get_running_loop().time())
+            log.warning(
+                "tool server lost",
+                server=connection.server.name,
+                reason=connection.ended.result(),
+                failures=breaker.failures,
+            )
+
+    def _gone(self, connection: Connection) -> None:
+        del self._tasks[connection]
+        self._tell()
+
+    def _tell(self) -> None:
+        """Wake everybody who waits for room."""
+        self._freed.set()
+        self._freed = asyncio.Event()
+
+    async def _sweep(self) -> None:
+        idle = self._limits.idle_seconds
+        while True:
+            await asyncio.sleep(min(idle / _SWEEPS_PER_IDLE_TIME, _LONGEST_SWEEP_SECONDS))
+            now = asyncio.get_running_loop().time()
+            for connection in list(self._tasks):
+                if connection.is_idle and now - connection.last_used >= idle:
+                    connection.close()
+            for key in [k for k, breaker in self._breakers.items() if breaker.is_over(now)]:
+                if key not in self._current:
+                    del self._breakers[key]

@@ -1,0 +1,22 @@
+"""What connections are made in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.tools.stdio.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from app.tools.pool.http import ClientFactory
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The machine's part in a connection."""
+
+    folders: Path
+    sandbox: Sandbox
+    own_clients: ClientFactory | None = None
+    """Makes HTTP clients for servers that users added; without it, those are refused."""

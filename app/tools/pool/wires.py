@@ -1,0 +1,192 @@
+"""The two ways to a server, as transports of fastmcp's ``Client``; each tells of its end."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+import httpx2
+import mcp_types
+from fastmcp.client.transports.base import ClientTransport, TransportOptions
+from fastmcp.client.transports.http import StreamableHttpTransport
+from mcp import ClientSession
+from mcp.shared.message import SessionMessage
+
+from app.tools.pool.failures import Reason, reason_of_status
+from app.tools.pool.http import MAX_ANSWER_BYTES, ClientFactory, Statuses
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client.session import ElicitationFnT
+    from mcp.shared._httpx_utils import McpHttpClientFactory
+
+    from app.tools.servers import Credential, HttpTransport, McpServer
+    from app.tools.stdio.child import Child
+
+MAX_GARBAGE = 100
+"""Lines that are no messages, after which a server does not speak the protocol."""
+
+_NOT_FOUND = 404
+
+
+class BoundedSession(ClientSession):
+    """A session that runs none of the server's patterns.
+
+    The library would check results against the schema that the same server gives for them. That
+    protects nobody from the server, and an expression in it can keep the whole process busy.
+    """
+
+    async def validate_tool_result(self, name: str, result: mcp_types.CallToolResult) -> None:
+        """Take the result as it is."""
+
+
+class Loss:
+    """That a connection is of no use any more, and why: the first reason stays."""
+
+    def __init__(self) -> None:
+        self.reason: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
+
+    def settle(self, reason: Reason) -> None:
+        """It is lost."""
+        if not self.reason.done():
+            self.reason.set_result(reason)
+
+
+class StdioWire(ClientTransport):
+    """To a child, one message a line. The child is ended by whoever started it."""
+
+    def __init__(self, child: Child, elicit: ElicitationFnT) -> None:
+        self._child = child
+        self._elicit = elicit
+        self.loss = Loss()
+        child.exited.add_done_callback(lambda _: self.loss.settle(Reason.EXITED))
+
+    @asynccontextmanager
+    async def connect_session(
+        self,
+        *,
+        transport_options: TransportOptions | None = None,  # noqa: ARG002 - has one kind of session
+        **session_kwargs: Any,  # noqa: ANN401 - the library's own
+    ) -> AsyncIterator[ClientSession]:
+        """A session over the child's pipes."""
+        heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, said = anyio.create_memory_object_stream[SessionMessage](0)
+        async with heard, read, write, said, anyio.create_task_group() as tasks:
+            tasks.start_soon(self._listen, heard)
+            tasks.start_soon(self._speak, said)
+            try:
+                async with BoundedSession(
+                    read, write, **_ours(session_kwargs, self._elicit)
+                ) as session:
+                    yield session
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def _listen(self, heard: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        reason = await self._hear(heard)
+        self.loss.settle(reason)
+        await heard.aclose()
+
+    async def _hear(self, heard: MemoryObjectSendStream[SessionMessage | Exception]) -> Reason:
+        """Hand on what it says until it says no more; why that is."""
+        output = self._child.process.stdout
+        garbage = 0
+        while output is not None and garbage < MAX_GARBAGE:
+            try:
+                line = await output.readuntil(b"\n")
+            except asyncio.IncompleteReadError:
+                return Reason.EXITED
+            except (asyncio.LimitOverrunError, OSError):
+                return Reason.PROTOCOL
+            try:
+                message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:  # people print things
+                garbage += bool(line.strip())
+                continue
+            try:
+                await heard.send(SessionMessage(message))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return Reason.CLOSED
+        return Reason.PROTOCOL
+
+    async def _speak(self, said: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        pipe = self._child.process.stdin
+        async for each in said:
+            if pipe is None:
+                return
+            text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+            try:
+                pipe.write(text.encode() + b"\n")
+                await pipe.drain()
+            except (OSError, RuntimeError):  # the other end is closed, or ours
+                self.loss.settle(Reason.EXITED)
+                return
+
+
+class HttpWire(StreamableHttpTransport):
+    """To an address, by streamable HTTP."""
+
+    def __init__(
+        self,
+        server: McpServer,
+        transport: HttpTransport,
+        credential: Credential,
+        make: ClientFactory,
+        elicit: ElicitationFnT,
+    ) -> None:
+        headers = {**transport.headers, **credential.headers}
+        statuses = Statuses(self._heard)
+
+        def client(**_: object) -> httpx2.AsyncClient:
+            return statuses.client(make, headers)
+
+        super().__init__(
+            transport.url,
+            httpx_client_factory=cast("McpHttpClientFactory", client),
+            max_sse_event_size=MAX_ANSWER_BYTES,
+        )
+        self._server = server
+        self._elicit = elicit
+        self.loss = Loss()
+        self.failed = 0
+        """How many requests were answered with a failure."""
+        self.failure: Reason | None = None
+        """What the last one meant."""
+
+    @asynccontextmanager
+    async def connect_session(
+        self,
+        *,
+        transport_options: TransportOptions | None = None,  # noqa: ARG002 - has one kind of session
+        **session_kwargs: Any,  # noqa: ANN401 - the library's own
+    ) -> AsyncIterator[ClientSession]:
+        """A session at the address; an error of the network ends it."""
+        options = TransportOptions(session_class=BoundedSession)
+        try:
+            async with super().connect_session(
+                transport_options=options, **_ours(session_kwargs, self._elicit)
+            ) as session:
+                yield session
+        finally:
+            self.loss.settle(self.failure or Reason.UNREACHABLE)
+
+    def _heard(self, status: int) -> None:
+        """A credential that is refused, or a forgotten session, ends the connection.
+
+        Other failures belong to their request: a server of an older protocol answers the question
+        for a newer one so.
+        """
+        self.failed += 1
+        self.failure = reason_of_status(status, self._server)
+        forgotten = status == _NOT_FOUND and self.get_session_id() is not None
+        if forgotten or self.failure is not Reason.UNREACHABLE:
+            self.loss.settle(self.failure)
+
+
+def _ours(given: dict[str, Any], elicit: ElicitationFnT) -> Any:  # noqa: ANN401 - as given
+    """The session's parameters: questions are ours, and servers need not tell what they log."""
+    return {**given, "elicitation_callback": elicit, "log_level": None}

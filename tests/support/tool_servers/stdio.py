@@ -1,0 +1,174 @@
+"""A tool server over stdio that starts in no time: standard library only, one request at a time.
+
+    python -I -S stdio.py [how it is to behave …]
+
+Its behaviour is named by its arguments: ``hang-connect``, ``hang-list``, ``endless`` (a cursor on
+every page), ``exit-at-once``, ``noisy`` (prints to both outputs), ``deaf`` (heeds neither the end
+of its input nor SIGTERM), ``forks`` (leaves a process of its own behind).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+BEHAVIOUR = set(sys.argv[1:])
+NOTES: list[str] = []
+EXTRA: list[str] = []
+CALLS = 0
+
+TOOLS = (
+    "note",
+    "whoami",
+    "environment",
+    "sleep",
+    "die",
+    "ask",
+    "announce",
+    "report",
+    "limits",
+    "large",
+    "fail",
+)
+
+
+def say(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def hear() -> dict[str, Any] | None:
+    line = sys.stdin.readline()
+    return json.loads(line) if line else None
+
+
+def answer(request: dict[str, Any], result: dict[str, Any]) -> None:
+    say({"id": request["id"], "result": result})
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": said}]}
+
+
+def listing(params: dict[str, Any]) -> dict[str, Any]:
+    if "hang-list" in BEHAVIOUR:
+        time.sleep(3600)
+    page = int(params.get("cursor", 0))
+    names = [f"tool-{page}"] if "endless" in BEHAVIOUR else [*TOOLS, *EXTRA]
+    tools = [
+        {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object"}}
+        for name in names
+    ]
+    more = {"nextCursor": str(page + 1)} if "endless" in BEHAVIOUR else {}
+    return {"tools": tools, **more}
+
+
+def call(request: dict[str, Any]) -> dict[str, Any]:  # noqa: C901, PLR0911 - one line a tool
+    name = request["params"]["name"]
+    arguments = request["params"].get("arguments") or {}
+    match name:
+        case "note":
+            NOTES.append(arguments["text"])
+            with Path("notes.txt").open("a", encoding="utf-8") as file:
+                file.write(arguments["text"] + "\n")
+            return text(json.dumps([NOTES, Path("notes.txt").read_text(encoding="utf-8")]))
+        case "whoami":
+            facts = {"pid": os.getpid(), "group": os.getpgrp(), "folder": str(Path.cwd())}
+            return text(json.dumps({**facts, "arguments": sys.argv[1:]}))
+        case "environment":
+            return text(json.dumps(dict(os.environ)))
+        case "sleep":
+            Path("asleep").touch()
+            time.sleep(arguments.get("seconds", 3600))
+            return text("slept")
+        case "die":
+            os._exit(3)
+        case "ask":
+            return ask(arguments)
+        case "announce":
+            EXTRA.append("new")
+            say({"method": "notifications/tools/list_changed"})
+            return text("announced")
+        case "report":
+            token = request["params"]["_meta"]["progressToken"]
+            progress = {"progressToken": token, "progress": 1, "total": 2, "message": "half"}
+            say({"method": "notifications/progress", "params": progress})
+            return text(json.dumps(request["params"]["_meta"]))
+        case "limits":
+            import resource  # noqa: PLC0415 - nothing else needs it
+
+            kinds = ("DATA", "NOFILE", "CORE", "FSIZE")
+            found = {each: resource.getrlimit(getattr(resource, f"RLIMIT_{each}")) for each in kinds}
+            return text(json.dumps(found))
+        case "large":
+            return text("x" * arguments["size"])
+        case _:
+            return {**text("it failed"), "isError": True}
+
+
+def ask(arguments: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    params = {"message": arguments.get("message", "Who?"), "requestedSchema": schema}
+    say({"id": "q1", "method": "elicitation/create", "params": params})
+    while (reply := hear()) is not None:
+        if reply.get("id") == "q1":
+            return text(json.dumps(reply.get("result") or reply.get("error")))
+    return text("nothing")
+
+
+def leave_a_process() -> None:
+    """One that holds the pipes and does not end by itself, like a program's own helpers."""
+    if os.fork() == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(3600)
+
+
+def main() -> None:
+    if "exit-at-once" in BEHAVIOUR:
+        sys.exit(1)
+    if "noisy" in BEHAVIOUR:
+        sys.stdout.write("starting up\n")
+        sys.stderr.write("a secret\n" * 100_000)
+    if "deaf" in BEHAVIOUR:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "forks" in BEHAVIOUR:
+        leave_a_process()
+    if "hang-connect" in BEHAVIOUR:
+        time.sleep(3600)
+    while (request := hear()) is not None:
+        handle(request)
+    if "deaf" in BEHAVIOUR:
+        time.sleep(3600)
+
+
+def handle(request: dict[str, Any]) -> None:
+    if "id" not in request or "method" not in request:
+        return
+    match request["method"]:
+        case "initialize":
+            capabilities = {"tools": {"listChanged": True}}
+            about = {"name": "quick", "version": "1"}
+            version = request["params"]["protocolVersion"]
+            answer(
+                request,
+                {"protocolVersion": version, "capabilities": capabilities, "serverInfo": about},
+            )
+        case "tools/list":
+            answer(request, listing(request.get("params") or {}))
+        case "tools/call":
+            answer(request, call(request))
+        case "ping":
+            answer(request, {})
+        case _:
+            say({"id": request["id"], "error": {"code": -32601, "message": "no such method"}})
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        main()
