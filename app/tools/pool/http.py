@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import httpx2
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """Longest answer that is one JSON document, and longest event of a stream."""
@@ -30,6 +31,10 @@ class ClientFactory(Protocol):
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
         """A client that is closed by whoever asked for it."""
+
+
+OwnClients = Callable[[str], ClientFactory]
+"""Makes, for the address of a server that a user added, what makes its clients."""
 
 
 def operators_client(

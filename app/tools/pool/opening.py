@@ -17,7 +17,7 @@ from fastmcp.client import Client
 
 from app.tools.pool.asking import Asking
 from app.tools.pool.failures import Reason, ToolServerUnavailable
-from app.tools.pool.http import operators_client
+from app.tools.pool.http import ClientFactory, operators_client
 from app.tools.pool.surroundings import Surroundings
 from app.tools.pool.wires import HttpWire, StdioWire
 from app.tools.servers import Credential, McpServer, StdioTransport
@@ -90,9 +90,11 @@ async def opened(
             async with _client(stdio, heard) as client:
                 yield Line(stdio, client, asking, child)
         return
-    make = surroundings.own_clients if server.is_own else operators_client
-    if make is None:
-        raise ToolServerUnavailable(server.name, Reason.REFUSED)
+    make: ClientFactory = operators_client
+    if server.is_own:
+        if surroundings.own_clients is None:
+            raise ToolServerUnavailable(server.name, Reason.REFUSED)
+        make = surroundings.own_clients(server.transport.url)
     http = HttpWire(server, server.transport, credential, make, asking.answer)
     async with _client(http, heard) as client:
         yield Line(http, client, asking)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from app.settings import Settings
-    from app.tools.pool.http import ClientFactory
+    from app.tools.pool.http import OwnClients
     from tenancy.principal import UserId
 
 log = structlog.get_logger(__name__)
@@ -44,7 +44,7 @@ class ToolPool:
         sandbox: Literal["auto", "bubblewrap", "none"] = "auto",
         has_children: bool = True,
         limits: PoolLimits | None = None,
-        own_clients: ClientFactory | None = None,
+        own_clients: OwnClients | None = None,
     ) -> None:
         """Open nothing yet.
 
@@ -73,7 +73,7 @@ class ToolPool:
         cls,
         settings: Settings,
         servers: Iterable[McpServer],
-        own_clients: ClientFactory | None = None,
+        own_clients: OwnClients | None = None,
     ) -> Self:
         """As the operator set it, for the catalogue's servers."""
         limits = PoolLimits(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from app.tools.stdio.sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from app.tools.pool.http import ClientFactory
+    from app.tools.pool.http import OwnClients
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,5 +18,5 @@ class Surroundings:
 
     folders: Path
     sandbox: Sandbox
-    own_clients: ClientFactory | None = None
+    own_clients: OwnClients | None = None
     """Makes HTTP clients for servers that users added; without it, those are refused."""
