@@ -26,6 +26,8 @@ INPUT_CLOSED_SECONDS = 1.0
 """How long a server may take to end once its input is closed."""
 TERMINATED_SECONDS = 1.0
 """How long it may take once told to end by SIGTERM; then it, and all it started, is killed."""
+KILLED_SECONDS = 2.0
+_LOOK_EVERY = 0.005
 _ERROR_CHUNK = 64 * 1024
 
 
@@ -100,12 +102,22 @@ class Child:
                 await asyncio.wait({self.exited}, timeout=TERMINATED_SECONDS)
         finally:
             self._signal(signal.SIGKILL)
-            await asyncio.wait({self.exited}, timeout=TERMINATED_SECONDS)
+            await self._reaped()
             self._watch.close()
             self._errors.cancel()
             await asyncio.wait({self._errors})
             # What left the group may hold the pipes; our ends are closed whatever it does.
             self.process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+
+    async def _reaped(self) -> None:
+        """Until asyncio knows of the end, or the end does not come: the kernel has the last word.
+
+        Not ``process.wait()``, which waits for pipes that others may hold.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(KILLED_SECONDS):
+                while self.process.returncode is None:  # noqa: ASYNC110 - nothing else tells of it
+                    await asyncio.sleep(_LOOK_EVERY)
 
     def _signal(self, number: int) -> None:
         """Send to the group, which may outlive its leader under its id."""

@@ -104,7 +104,9 @@ def call(request: dict[str, Any]) -> dict[str, Any]:  # noqa: C901, PLR0911 - on
             import resource  # noqa: PLC0415 - nothing else needs it
 
             kinds = ("DATA", "NOFILE", "CORE", "FSIZE")
-            found = {each: resource.getrlimit(getattr(resource, f"RLIMIT_{each}")) for each in kinds}
+            found = {
+                each: resource.getrlimit(getattr(resource, f"RLIMIT_{each}")) for each in kinds
+            }
             return text(json.dumps(found))
         case "large":
             return text("x" * arguments["size"])

@@ -1,0 +1,120 @@
+"""A tool server over streamable HTTP, of the protocol's own library, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import uvicorn
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.resolve import Elicit, Resolve
+from pydantic import BaseModel
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+BIG = 24 * 1024 * 1024
+
+
+class Name(BaseModel):
+    """What the server wants to know."""
+
+    name: str
+
+
+def which_name() -> Elicit[Name]:
+    return Elicit("Who are you?", Name)
+
+
+@dataclass
+class HttpToolServer:
+    """A running server, and what it was sent."""
+
+    url: str = ""
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    """Method and headers, in their order."""
+    asked: int = 0
+    """How often the tool that asks was called, retries included."""
+    status: int | None = None
+    """What everything is answered with instead, once it is set."""
+    location: str = ""
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a call hangs."""
+    let_go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def headers(self, name: str) -> list[str | None]:
+        """One header of all requests."""
+        return [headers.get(name) for _, headers in self.requests]
+
+    def build(self) -> MCPServer[Any]:
+        server: MCPServer[Any] = MCPServer("far", log_level="CRITICAL")
+
+        @server.tool()
+        def add(a: int, b: int) -> int:
+            """Add two numbers."""
+            return a + b
+
+        @server.tool()
+        async def hang() -> str:
+            """Never answer."""
+            self.hanging.set()
+            await self.let_go.wait()
+            return "let go"
+
+        @server.tool()
+        def greet(who: Annotated[Name, Resolve(which_name)]) -> str:
+            """Greet somebody."""
+            return f"hello {who.name}"
+
+        @server.tool()
+        def large() -> str:
+            """Say more than is read."""
+            return "x" * BIG
+
+        @server.tool()
+        async def grow(context: Context[Any, Any]) -> str:
+            """Have a tool more."""
+            server.add_tool(add, name="grown")
+            await context.session.send_tool_list_changed()
+            return "grown"
+
+        return server
+
+    def wrap(self, app: ASGIApp) -> ASGIApp:
+        async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            headers = {k.decode(): v.decode() for k, v in scope["headers"]}
+            self.requests.append((scope["method"], headers))
+            if self.status is None:
+                await app(scope, receive, send)
+                return
+            fields = [(b"location", self.location.encode())] if self.location else []
+            start = {"type": "http.response.start", "status": self.status, "headers": fields}
+            await send(start)
+            await send({"type": "http.response.body", "body": b"what it says"})
+
+        return wrapped
+
+
+@asynccontextmanager
+async def http_tool_server() -> AsyncIterator[HttpToolServer]:
+    running = HttpToolServer()
+    listening = socket.create_server(("127.0.0.1", 0))
+    running.url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+    app = running.wrap(running.build().streamable_http_app())
+    config = uvicorn.Config(
+        app, log_config=None, lifespan="on", timeout_graceful_shutdown=0, ws="none"
+    )
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server._serve([listening]), name="tool server over HTTP")
+    try:
+        yield running
+    finally:
+        running.let_go.set()
+        server.should_exit = True
+        await task
+        listening.close()

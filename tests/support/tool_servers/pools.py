@@ -1,0 +1,114 @@
+"""Pools for tests, servers to put into them, and a look at what is left of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from uuid import uuid4
+
+import mcp_types
+import psutil
+
+from app.tools.entries import versioned
+from app.tools.pool.connection import ToolConnection
+from app.tools.pool.pool import ToolPool
+from app.tools.servers import Credential, HttpTransport, McpServer, StdioTransport, Timeouts
+from tenancy.principal import UserId
+
+QUICK = Path(__file__).with_name("stdio.py")
+NO_CREDENTIAL = Credential()
+SECONDS = 20.0
+"""Longer than anything takes here that is not meant to hang."""
+
+
+def somebody() -> UserId:
+    return UserId(uuid4())
+
+
+def quick(
+    *behaviour: str, name: str = "quick", env: Mapping[str, str] | None = None, **facts: Any
+) -> McpServer:
+    """The quick server of this folder, behaving like that."""
+    arguments = ("-I", "-S", str(QUICK), *behaviour)
+    transport = StdioTransport(sys.executable, arguments, dict(env or {}), (str(QUICK.parent),))
+    return versioned(McpServer(name, transport, **facts))
+
+
+def at(url: str, name: str = "far", **facts: Any) -> McpServer:
+    """A server that is reached at this address."""
+    return versioned(McpServer(name, HttpTransport(url), **facts))
+
+
+def impatient(**seconds: float) -> Timeouts:
+    return Timeouts(**{"connect": SECONDS, "listing": SECONDS, "call": SECONDS, **seconds})
+
+
+@asynccontextmanager
+async def running_pool(
+    folder: Path, sandbox: Literal["auto", "bubblewrap", "none"] = "none", **parts: Any
+) -> AsyncIterator[ToolPool]:
+    pool = ToolPool(folder / "mcp", sandbox=sandbox, **parts)
+    await pool.start()
+    try:
+        yield pool
+    finally:
+        await pool.stop()
+
+
+async def called(
+    connection: ToolConnection, tool: str, seconds: float = SECONDS, **arguments: Any
+) -> mcp_types.CallToolResult:
+    return await connection.call(tool, arguments, meta={}, seconds=seconds)
+
+
+def text_of(result: mcp_types.CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, mcp_types.TextContent)
+    return content.text
+
+
+async def said(connection: ToolConnection, tool: str, **arguments: Any) -> str:
+    return text_of(await called(connection, tool, **arguments))
+
+
+async def once(
+    pool: ToolPool, owner: UserId, server: McpServer, tool: str, **arguments: Any
+) -> str:
+    """Lease, call, give back."""
+    async with pool.lease(owner, server, NO_CREDENTIAL) as connection:
+        return await said(connection, tool, **arguments)
+
+
+async def until(what: Any) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(SECONDS):
+        while not what():  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.005)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What this process has started and opened."""
+
+    processes: frozenset[int] = field(
+        default_factory=lambda: frozenset(
+            each.pid for each in psutil.Process().children(recursive=True) if is_running(each.pid)
+        )
+    )
+    descriptors: int = field(default_factory=lambda: len(os.listdir("/proc/self/fd")))
+    tasks: frozenset[str] = field(
+        default_factory=lambda: frozenset(each.get_name() for each in asyncio.all_tasks())
+    )
