@@ -12,7 +12,7 @@ import httpx
 from authlib.common.urls import add_params_to_uri
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -29,12 +29,16 @@ class TestAuthorizationServer:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.forget()
+
+    def forget(self) -> None:
+        """Be as at first: it knows nobody and behaves well."""
         self.behaviour = Behaviour()
         self.records = Records()
         self._protocol = Protocol(self.records, self.behaviour)
-        self.held = asyncio.Event()
+        self.released = asyncio.Event()
         """Set: the token endpoint answers. A test that clears it holds answers back."""
-        self.held.set()
+        self.released.set()
         self.reached = asyncio.Event()
         """Set when the token endpoint is asked."""
 
@@ -87,7 +91,18 @@ class TestAuthorizationServer:
     async def _describe(self, request: Request) -> Response:
         if request.url.path != self._place():
             return JSONResponse({"error": "not_found"}, 404)
-        return JSONResponse(self.description())
+        truth = self.description()
+        answers: dict[str, Response] = {
+            "truly": JSONResponse(truth),
+            "redirect": RedirectResponse(f"{self.origin}/elsewhere"),
+            "page": HTMLResponse("<h1>Sign in</h1>"),
+            "list": JSONResponse([truth]),
+            "depth": Response("[" * 100_000, media_type="application/json"),
+            "flood": JSONResponse({**truth, "more": "x" * 1_000_000}),
+            "failure": JSONResponse({"error": "the password is hunter2"}, 500),
+            "break": CutOff(JSONResponse(truth)),
+        }
+        return answers[self.behaviour.describes]
 
     async def _authorize(self, request: Request) -> Response:
         incoming = await _read(request)
@@ -107,11 +122,11 @@ class TestAuthorizationServer:
         incoming = await _read(request)
         self.records.asked.append(incoming.form)
         self.reached.set()
-        await self.held.wait()
+        await self.released.wait()
         if self.behaviour.refuses_with is not None:
             return JSONResponse({"error": self.behaviour.refuses_with}, 400)
         answer: Response = self._protocol.create_token_response(incoming)
-        return _CutOff(answer) if self.behaviour.loses_answers else answer
+        return CutOff(answer) if self.behaviour.loses_answers else answer
 
     async def _revoke(self, request: Request) -> Response:
         incoming = await _read(request)
@@ -132,7 +147,7 @@ class TestAuthorizationServer:
         )
 
 
-class _CutOff(Response):
+class CutOff(Response):
     """The beginning of an answer, and then no more."""
 
     def __init__(self, whole: Response) -> None:

@@ -23,6 +23,10 @@ class Behaviour:
     """Who it then says it is; None is the truth."""
     document_place: Literal["oauth", "openid", "openid appended"] = "oauth"
     """Where its description is."""
+    describes: Literal[
+        "truly", "redirect", "page", "list", "depth", "flood", "failure", "break"
+    ] = "truly"
+    """How it answers when it is asked for that description."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Replaces fields of its description; None takes one away."""
     token: dict[str, Any] = field(default_factory=dict)

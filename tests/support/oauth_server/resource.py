@@ -21,8 +21,13 @@ class ProtectedMcpServer:
 
     def __init__(self, origin: str, authorization: TestAuthorizationServer) -> None:
         self.url = f"{origin}/mcp"
-        self.origin = origin
         self.authorization = authorization
+        self._origin = origin
+        self.forget()
+
+    def forget(self) -> None:
+        """Be as at first."""
+        self.origin = self._origin
         self.requests: list[dict[str, str]] = []
         """The headers of each request that came to the server's own address."""
         self.challenges = True
