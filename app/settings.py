@@ -31,6 +31,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from tenancy.vault.keys import WrappingKeys
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -274,6 +276,16 @@ class Settings(BaseSettings):
         if dsn and not _DSN.fullmatch(dsn):
             raise ValueError("must look like postgresql://role:password@host:5432/database")
         return value
+
+    @field_validator("vault_keys")
+    @classmethod
+    def _are_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        """Refuse keys that cannot be read, in words that do not repeat them."""
+        text = "" if value is None else value.get_secret_value().strip()
+        if not text:
+            return None
+        WrappingKeys.parse(text)
+        return SecretStr(text)
 
     @model_validator(mode="after")
     def _lease_outlives_heartbeats(self) -> Self:

@@ -19,19 +19,20 @@ _SCHEMA = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
-        "event": {"type": "string", "enum": ["limits", "run"]},
+        "event": {"type": "string", "enum": ["limits", "run", "connection"]},
         "data": {
             "type": "string",
             "description": "One line of JSON. Of `limits`: what `/me/limits` answers. Of `run`:"
-            " `run_id`, `thread_id`, `state`, `status`, `updated_at`.",
+            " `run_id`, `thread_id`, `state`, `status`, `updated_at`. Of `connection`: what"
+            " `/connections/{server}` answers, or `server` and `removed: true`.",
         },
     },
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "One's limits, at once and whenever they have changed, at most once a"
-        " second; and each run that has changed. It has no ids: who reads it again begins with the"
-        " limits as they are.",
+        " second; and each run, and each connection to a tool server, that has changed. It has no"
+        " ids: who reads it again begins with the limits as they are.",
         "content": {
             sse.MEDIA_TYPE: {
                 "schema": _SCHEMA,
@@ -53,7 +54,7 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 async def follow_own_events(
     principal: PrincipalDep, services: ServicesDep, _slot: OpenStreamDep
 ) -> Response:
-    """Stream one's limits and one's runs, as they change."""
+    """Stream one's limits, runs and connections to tool servers, as they change."""
     return LiveResponse(
         OwnEvents(services, principal).frames(),
         media_type=sse.MEDIA_TYPE,

@@ -1,4 +1,4 @@
-"""A person's own feed: their limits as they change, and their runs.
+"""A person's own feed: their limits as they change, their runs, their connections to tools.
 
 Nothing is looked at while nothing of theirs is under way and nothing is heard of; otherwise once a
 second, which also finds what was not heard.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from app.api.own_connections import OwnConnections
 from app.api.own_limits import own_limits
 from app.runs.changes import read_runs
 from app.runs.states import wire_status
@@ -40,7 +41,7 @@ _PASSING = frozenset({"used", "remaining"})
 
 
 class OwnEvents:
-    """One reader's view of their own limits and runs."""
+    """One reader's view of their own limits, runs and connections."""
 
     def __init__(self, services: Services, principal: Principal) -> None:
         self._services = services
@@ -51,9 +52,11 @@ class OwnEvents:
         self._ended: dict[UUID, datetime] = {}
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
-        """The limits; then they and the runs, whenever they have changed."""
+        """The limits; then they, runs and connections, whenever they have changed."""
+        connections = OwnConnections(self._services.connections, self._principal)
         with self._services.tail.all_of(self._principal.user_id) as heard:
             self._take_note(await self._read_runs(()))
+            await connections.news()
             frame, pause = await self._limits()
             yield frame
             has_reason = False
@@ -62,6 +65,9 @@ class OwnEvents:
                 has_reason = await self._rest(heard, pause, had_reason=has_reason)
                 for change in self._take_note(await self._read_runs(heard.take())):
                     yield _run_frame(change)
+                if heard.take_connections():
+                    for news in await connections.news():
+                        yield news
                 frame, pause = await self._limits()
                 if frame:
                     yield frame

@@ -12,6 +12,10 @@ from app.agent.graphs import GraphCatalogue
 from app.api.readiness import Readiness
 from app.api.streams import OpenStreams
 from app.api.turns import RequestTurns
+from app.connections.changing import ConnectionChanges
+from app.connections.oauth.oauth import OAuth
+from app.connections.opening import open_vault, public_address
+from app.connections.standing import UserConnections
 from app.databases import dispatch_settings, listen_dsn, service_settings
 from app.runs.history import ThreadHistory
 from app.runs.referenced import ReferencedStates
@@ -19,6 +23,7 @@ from app.runs.state_update import StateUpdates
 from app.runs.tail import RunTail
 from app.settings import Settings, SettingsError
 from app.sharing import default_limits
+from app.tools.catalogue import Catalogue
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.signals import Announcer
 from tenancy.database.tenant import TenantDatabase
@@ -40,6 +45,8 @@ class Services:
     limits: Limits
     """Of those for whom no others were set."""
     database: TenantDatabase
+    connections: UserConnections
+    connection_changes: ConnectionChanges
     standing: StandingDatabase
     verifier: IdentityVerifier
     directory: UserDirectory
@@ -61,9 +68,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Build and start the services; end them, last first, when the block ends.
 
     Raises:
-        SettingsError: one that is needed is missing.
+        SettingsError: one that is needed is missing, or a catalogue of tools cannot be used.
         DatabaseUnavailable: Postgres cannot be reached.
     """
+    catalogue = Catalogue.load(settings.mcp_config)
     database_settings = service_settings(settings)
     async with AsyncExitStack() as stack:
         database = TenantDatabase(database_settings)
@@ -82,6 +90,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         announcer = Announcer(listen_dsn(settings))
         await announcer.start()
         stack.push_async_callback(announcer.stop)
+        connections = UserConnections(
+            database, catalogue.servers, announcer, own_allowed=settings.mcp_own_servers
+        )
+        oauth = OAuth(public_address(settings))
+        vault = open_vault(settings, database)
         scheduler_admin = SchedulerAdmin(settings)
         stack.push_async_callback(scheduler_admin.close)
         usage_admin = UsageAdmin(settings)
@@ -90,6 +103,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             settings=settings,
             limits=default_limits(settings),
             database=database,
+            connections=connections,
+            connection_changes=ConnectionChanges(connections, vault, announcer, oauth),
             standing=standing,
             verifier=verifier,
             directory=UserDirectory(database),

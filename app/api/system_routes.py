@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from app.api.answers import json_answer
@@ -58,6 +58,7 @@ class Me(BaseModel):
     email: str | None
     roles: list[str]
     sign_out_url: str
+    own_servers: bool = Field(description="Whether one may add tool servers of one's own.")
     runtime: Runtime
 
 
@@ -93,6 +94,7 @@ async def me(principal: PrincipalDep, services: ServicesDep) -> Response:
             "email": identity.email,
             "roles": sorted(identity.roles),
             "sign_out_url": services.settings.sign_out_url,
+            "own_servers": services.settings.mcp_own_servers,
             "runtime": {"components": []},
         }
     )

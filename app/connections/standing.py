@@ -17,6 +17,7 @@ from app.connections.rows import (
     StoredState,
 )
 from app.tools.catalogue import own_server
+from app.tools.names import SERVER_NAME
 from app.tools.servers import CredentialKind, CredentialRule, ListedTool, McpServer, Scope
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ class UserConnections:
         Raises:
             ConnectionNotFound: there is none of that name for this person.
         """
+        if not SERVER_NAME.fullmatch(name):
+            raise ConnectionNotFound
         row = await self.rows.of_server(owner, name)
         if name not in self._catalogue and (row is None or row.url is None):
             raise ConnectionNotFound
@@ -191,7 +194,7 @@ class UserConnections:
         if row.check_wanted_at is not None:
             return "checking", None
         unmet = _unmet(server, row)
-        return (unmet, unmet) if unmet is not None else (row.state, row.reason)
+        return (unmet, None) if unmet is not None else (row.state, row.reason)
 
 
 def standing_of(

@@ -26,10 +26,11 @@ who has more is heard of when it changes again."""
 class HeardChanges:
     """Which of one person's runs and threads were heard of since that was last asked."""
 
-    __slots__ = ("_ids", "_is_told")
+    __slots__ = ("_connections", "_ids", "_is_told")
 
     def __init__(self) -> None:
         self._ids: set[UUID] = set()
+        self._connections = False
         self._is_told = asyncio.Event()
 
     def hear(self, what: str | None) -> None:
@@ -37,6 +38,16 @@ class HeardChanges:
         if what is not None and len(self._ids) < MOST_KEPT:
             self._ids.add(UUID(what))
         self._is_told.set()
+
+    def hear_of_connections(self) -> None:
+        """Something changed about the person's connections to tool servers."""
+        self._connections = True
+        self._is_told.set()
+
+    def take_connections(self) -> bool:
+        """Whether it did since that was last asked."""
+        heard, self._connections = self._connections, False
+        return heard
 
     async def wait(self, seconds: float | None) -> None:
         """Return when something was heard, or after so long; without an end if none is named."""

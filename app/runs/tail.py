@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from app.runs.changes import HeardChanges
 from app.runs.events import read_log
-from tenancy.database.signals import RUN_CHANGED, Listener
+from tenancy.database.signals import CONNECTION_CHANGED, RUN_CHANGED, Listener
 from tenancy.errors import RunNotFound
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ class RunTail:
         self._database = database
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._people: dict[str, set[HeardChanges]] = defaultdict(set)
-        self._listener = Listener(listen_dsn, {RUN_CHANGED: self._wake})
+        self._listener = Listener(
+            listen_dsn, {RUN_CHANGED: self._wake, CONNECTION_CHANGED: self._tell_of_connections}
+        )
 
     async def start(self) -> None:
         """Open the LISTEN connection."""
@@ -111,7 +113,7 @@ class RunTail:
 
     @contextmanager
     def all_of(self, user_id: UserId) -> Iterator[HeardChanges]:
-        """Listen for whatever changes among a person's runs, and for changes of their limits."""
+        """Listen for whatever changes among a person's runs, of their limits and connections."""
         heard = HeardChanges()
         listening = self._people[str(user_id)]
         listening.add(heard)
@@ -144,6 +146,17 @@ class RunTail:
             user_id, _, what = key.partition("/")
             for heard in self._people.get(user_id, ()):
                 heard.hear(None if what == _LIMITS else what)
+
+    def _tell_of_connections(self, payload: str | None) -> None:
+        """Tell whose connections have changed; after a gap, everybody, as it may be anybody's."""
+        people = self._people if payload is None else {_user_of(key) for key in payload.split(",")}
+        for user_id in people:
+            for heard in self._people.get(user_id, ()):
+                heard.hear_of_connections()
+
+
+def _user_of(key: str) -> str:
+    return key.partition("/")[0]
 
 
 async def wait_for(changed: asyncio.Event, seconds: float = POLL_SECONDS) -> None:

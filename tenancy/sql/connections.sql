@@ -129,7 +129,7 @@ BEGIN
     RETURN;
   END IF;
   -- One that is under way would connect again.
-  DELETE FROM public.authorizations a WHERE a.user_id = p_user AND a.server = p_server;
+  PERFORM tenant.drop_authorizations(p_server);
   IF p_how = 'remove' THEN
     DELETE FROM public.connections c
     WHERE c.user_id = p_user AND c.connection_id = held.connection_id;
