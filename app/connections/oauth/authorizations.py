@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx2
 from mcp.client.auth.utils import issuers_match
@@ -81,6 +81,10 @@ class Authorizations:
         self._pending = PendingAuthorizations(database, vault)
         self._connections = connections
         self._oauth = oauth
+
+    def client_document(self) -> dict[str, Any] | None:
+        """What the service's client id leads to; None where it has none of its own."""
+        return self._oauth.address.document()
 
     async def begin(self, owner: Owner, server: McpServer) -> str:
         """Return the address at which the person's browser asks them for their consent.
