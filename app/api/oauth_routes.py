@@ -1,4 +1,4 @@
-"""Authorizing the service at a tool server: begun here, asked elsewhere, finished by the browser."""
+"""Authorizing the service at a tool server: begun here, asked elsewhere, finished back here."""
 
 from __future__ import annotations
 
