@@ -17,6 +17,7 @@ from app.api import (
     connection_routes,
     event_routes,
     limit_routes,
+    oauth_routes,
     run_routes,
     state_routes,
     system_routes,
@@ -43,6 +44,7 @@ _ROUTES = (
     run_routes,
     cancel_routes,
     limit_routes,
+    oauth_routes,  # before the next: `callback` is no server's name
     connection_routes,
     event_routes,
     admin_routes,

@@ -13,6 +13,7 @@ from app.api.readiness import Readiness
 from app.api.streams import OpenStreams
 from app.api.turns import RequestTurns
 from app.connections.changing import ConnectionChanges
+from app.connections.oauth.authorizations import Authorizations
 from app.connections.oauth.oauth import OAuth
 from app.connections.opening import open_vault, public_address
 from app.connections.standing import UserConnections
@@ -47,6 +48,7 @@ class Services:
     database: TenantDatabase
     connections: UserConnections
     connection_changes: ConnectionChanges
+    authorizations: Authorizations
     standing: StandingDatabase
     verifier: IdentityVerifier
     directory: UserDirectory
@@ -95,6 +97,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         oauth = OAuth(public_address(settings))
         vault = open_vault(settings, database)
+        changes = ConnectionChanges(connections, vault, announcer, oauth)
         scheduler_admin = SchedulerAdmin(settings)
         stack.push_async_callback(scheduler_admin.close)
         usage_admin = UsageAdmin(settings)
@@ -104,7 +107,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             limits=default_limits(settings),
             database=database,
             connections=connections,
-            connection_changes=ConnectionChanges(connections, vault, announcer, oauth),
+            connection_changes=changes,
+            authorizations=Authorizations(database, vault, changes, oauth),
             standing=standing,
             verifier=verifier,
             directory=UserDirectory(database),
