@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.settings import SettingsError
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from tenancy.scheduler.limits import Limits
 
 _DEFAULT_POOL = "default"
+_EMBEDDING_POOL = "embedding"
+_EMBEDDING_CONTEXT = 2048
+_EMBEDDING_OUTPUT = 1
 _DEFAULT_TAG = "latest"
 
 
@@ -40,10 +44,11 @@ def declared_pools(settings: Settings) -> list[PoolDeclaration]:
     """The pools that the settings name.
 
     Raises:
-        SettingsError: they contradict each other, or none has the default model.
+        SettingsError: they contradict each other, or none has the default model, or the one that
+            memories are compared by.
     """
     if not settings.pool:
-        return [_only_pool(settings)]
+        return _pools_of_one_server(settings)
     if "ollama_url" in settings.model_fields_set or "ollama_capacity" in settings.model_fields_set:
         raise SettingsError(
             "STOA_OLLAMA_URL and STOA_OLLAMA_CAPACITY mean the only pool there is: name it in a"
@@ -52,8 +57,13 @@ def declared_pools(settings: Settings) -> list[PoolDeclaration]:
     pools = [_declaration(settings, each) for each in settings.pool]
     _require_distinct(pools)
     _require_agreement(pools)
-    if full_name(settings.model) not in {pool.model for pool in pools}:
+    models = {pool.model for pool in pools}
+    if full_name(settings.model) not in models:
         raise SettingsError(f"STOA_MODEL: no [[pool]] has the default model {settings.model}.")
+    if settings.embedding_model and full_name(settings.embedding_model) not in models:
+        raise SettingsError(
+            f"STOA_EMBEDDING_MODEL: no [[pool]] has the model {settings.embedding_model}."
+        )
     return pools
 
 
@@ -67,9 +77,10 @@ def default_pool(settings: Settings) -> PoolDeclaration:
     return next(pool for pool in declared_pools(settings) if pool.model == model)
 
 
-def _only_pool(settings: Settings) -> PoolDeclaration:
+def _pools_of_one_server(settings: Settings) -> list[PoolDeclaration]:
+    """The default model's, and the embedding model's: a short call does not wait for a long one."""
     url = str(settings.ollama_url).rstrip("/")
-    return PoolDeclaration(
+    default = PoolDeclaration(
         pool=_DEFAULT_POOL,
         server=url,
         url=url,
@@ -79,6 +90,19 @@ def _only_pool(settings: Settings) -> PoolDeclaration:
         context=settings.model_context,
         output=settings.model_output,
     )
+    embedding = full_name(settings.embedding_model or settings.model)
+    if embedding == default.model:
+        return [default]
+    return [
+        default,
+        replace(
+            default,
+            pool=_EMBEDDING_POOL,
+            model=embedding,
+            context=_EMBEDDING_CONTEXT,
+            output=_EMBEDDING_OUTPUT,
+        ),
+    ]
 
 
 def _declaration(settings: Settings, pool: PoolSettings) -> PoolDeclaration:

@@ -12,6 +12,7 @@ holds the one table from these classes to statuses.
     │   ├── RunNotFound
     │   ├── AssistantNotFound
     │   ├── CheckpointNotFound
+    │   ├── MemoryNotFound
     │   ├── UserNotFound
     │   ├── PlanNotFound
     │   └── PoolNotFound
@@ -110,6 +111,13 @@ class CheckpointNotFound(NotFound):
 
     code = "checkpoint_not_found"
     message = "There is no such checkpoint."
+
+
+class MemoryNotFound(NotFound):
+    """No such memory of this user's."""
+
+    code = "memory_not_found"
+    message = "There is no such memory."
 
 
 class UserNotFound(NotFound):

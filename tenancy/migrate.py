@@ -21,6 +21,7 @@ from alembic import command
 from tenancy.errors import StoaError
 from tenancy.rls import OWNER_ROLE, Roles, security_statements
 from tenancy.run_states import transition_statement
+from tenancy.vectors import CREATE_EXTENSION, FIND_EXTENSION, similarity_statement
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL, Connection
@@ -113,6 +114,8 @@ def migrate(owner_dsn: str, dsns: RoleDsns) -> str:
         try:
             with connection.begin():
                 _create_roles(connection, dsns)
+            with connection.begin():
+                connection.exec_driver_sql(CREATE_EXTENSION)
             with connection.begin():
                 _apply(connection, roles)
         finally:
@@ -222,6 +225,8 @@ def _apply(connection: Connection, roles: Roles) -> None:
     # They call each other: in which order they are made is of no interest.
     connection.execute(sa.text("SET LOCAL check_function_bodies = off"))
     _run_script(connection, transition_statement())
+    pgvector = connection.exec_driver_sql(FIND_EXTENSION).scalar()
+    _run_script(connection, similarity_statement(pgvector))
     for file in sorted(FUNCTIONS.glob("*.sql")):
         _run_script(connection, file.read_text(encoding="utf-8"))
     _run_script(connection, ";\n".join(security_statements(roles)))

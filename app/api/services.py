@@ -18,6 +18,7 @@ from app.connections.oauth.oauth import OAuth
 from app.connections.opening import open_vault, public_address
 from app.connections.standing import UserConnections
 from app.databases import dispatch_settings, listen_dsn, service_settings
+from app.memory.memories import Memories
 from app.runs.history import ThreadHistory
 from app.runs.referenced import ReferencedStates
 from app.runs.state_update import StateUpdates
@@ -46,6 +47,8 @@ class Services:
     limits: Limits
     """Of those for whom no others were set."""
     database: TenantDatabase
+    checkpoints: CheckpointPool
+    memories: Memories
     connections: UserConnections
     connection_changes: ConnectionChanges
     authorizations: Authorizations
@@ -106,6 +109,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             settings=settings,
             limits=default_limits(settings),
             database=database,
+            checkpoints=pool,
+            memories=Memories(database, default_limits(settings)),
             connections=connections,
             connection_changes=changes,
             authorizations=Authorizations(database, vault, changes, oauth),

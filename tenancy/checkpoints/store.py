@@ -4,11 +4,15 @@ There is one per run (or request): a shared one, whose user came from the contex
 across users, since its background task merges different callers' operations. This one has no
 background task; each operation is its own tenant-bound transaction, under the run's fence
 where it writes.
+
+Beside that, it differs from the library's in three things: a search with a query looks for words
+(``tenancy/sql/recall.sql``), values are compared as JSON has them, and what has expired is gone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,8 +30,11 @@ from langgraph.store.postgres.aio import AsyncPostgresStore
 from langgraph.store.postgres.base import BasePostgresStore
 from psycopg.types.json import Jsonb
 
+from tenancy.checkpoints.memories import MEMORIES, require_memory
+from tenancy.errors import InvalidInput
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from langgraph.store.base import Op
     from psycopg import AsyncCursor
@@ -36,8 +43,27 @@ if TYPE_CHECKING:
     from tenancy.checkpoints.pool import CheckpointPool, Fence
     from tenancy.principal import UserId
 
+_BEGIN_ORIGIN = "SELECT tenant.begin_origin(%s)"
 _BEGIN_GROWTH = "SELECT tenant.begin_growth(%s)"
 _REQUIRE_MEMORY = "SELECT tenant.require_memory(%s, %s)"
+_EVERY_ROW = 2**31 - 1
+_FOUND = """
+    SELECT found.prefix, found.key, found.value, found.created_at, found.updated_at, ranked.score
+    FROM ({found}) found
+    JOIN tenant.ranked_items(%s::uuid, %s, true, %s, NULL, NULL) ranked USING (prefix, key)
+    ORDER BY ranked.score DESC, found.updated_at DESC, found.prefix, found.key
+    LIMIT %s OFFSET %s
+"""
+_REFRESHED = """
+    WITH results AS ({found}),
+    refreshed AS (
+      UPDATE store s SET expires_at = now() + make_interval(mins => s.ttl_minutes)
+      FROM results r
+      WHERE (s.prefix, s.key) = (r.prefix, r.key) AND s.ttl_minutes IS NOT NULL
+    )
+    SELECT r.prefix, r.key, r.value, r.created_at, r.updated_at, r.score FROM results r
+"""
+_COMPARISONS = {"$eq": "=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
 
 class TenantStore(BaseStore):
@@ -67,7 +93,12 @@ class TenantStore(BaseStore):
 
         Raises:
             MemoryFull: the user would keep more than they may; nothing was written.
+            InvalidInput: what would be kept as a memory is none.
         """
+        ops = list(ops)
+        for op in ops:
+            if isinstance(op, PutOp) and op.namespace == MEMORIES and op.value is not None:
+                require_memory(op.key, op.value)
         scoped = [self._scoped(op) for op in ops]
         grows = any(isinstance(op, PutOp) and op.value is not None for op in scoped)
         results = await (self._growing if grows else self._rows).abatch(scoped)
@@ -131,7 +162,7 @@ class _StoreRows(AsyncPostgresStore):
         self.lock = asyncio.Lock()
         self.index_config = None
         self.embeddings = None
-        self.ttl_config = None
+        self.ttl_config = {"omit_expired": True}
         self._pool = pool
         self._user_id = user_id
         self._fence = fence
@@ -139,7 +170,50 @@ class _StoreRows(AsyncPostgresStore):
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:  # noqa: ARG002
         async with self._pool.transaction(self._user_id, fence=self._fence, write=True) as cursor:
+            if self._fence is not None:
+                await cursor.execute(_BEGIN_ORIGIN, (self._fence.run_id,))
             yield cursor
+
+    def _prepare_batch_search_queries(
+        self, search_ops: Sequence[tuple[int, SearchOp]]
+    ) -> tuple[list[tuple[str, list[Any]]], list[tuple[int, str]]]:
+        return [self._search(op) for _, op in search_ops], []
+
+    def _search(self, op: SearchOp) -> tuple[str, list[Any]]:
+        """The library's query; with a question, all that it finds, ranked by that."""
+        op = op._replace(filter=_spelled_out(op.filter))
+        if not op.query:
+            ((sql, params),), _ = super()._prepare_batch_search_queries([(0, op)])
+            return sql, list(params)
+        every = op._replace(query=None, limit=_EVERY_ROW, offset=0, refresh_ttl=False)
+        ((found, params),), _ = super()._prepare_batch_search_queries([(0, every)])
+        prefix = ".".join(op.namespace_prefix)
+        sql = _FOUND.format(found=found)
+        if op.refresh_ttl:
+            sql = _REFRESHED.format(found=sql)
+        return sql, [*params, self._user_id, prefix, op.query, op.limit, op.offset]
+
+    def _get_filter_condition(self, key: str, op: str, value: Any) -> tuple[str, list[Any]]:  # noqa: ANN401 - JSON
+        """Compare JSON with JSON: the library's compares numbers as texts, "10" before "9"."""
+        said = json.dumps(value)
+        if op == "$ne":
+            return "value->%s IS DISTINCT FROM %s::jsonb", [key, said]
+        if op not in _COMPARISONS:
+            raise InvalidInput(f"A filter knows {', '.join((*_COMPARISONS, '$ne'))}, not others.")
+        condition = (
+            "jsonb_typeof(value->%s) = jsonb_typeof(%s::jsonb)"
+            f" AND value->%s {_COMPARISONS[op]} %s::jsonb"
+        )
+        return condition, [key, said, key, said]
+
+
+def _spelled_out(wanted: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A filter in which equality has its operator as well, so that all is compared in one way."""
+    if not wanted:
+        return None
+    return {
+        key: value if isinstance(value, dict) else {"$eq": value} for key, value in wanted.items()
+    }
 
 
 class _GrowingRows(_StoreRows):

@@ -33,6 +33,13 @@ _STALE_KEYS = """
       ORDER BY k.created_at LIMIT $1
     ) k
 """
+_EXPIRED_ITEMS = """
+    SELECT DISTINCT s.user_id FROM (
+      SELECT s.user_id FROM store s JOIN users u USING (user_id)
+      WHERE u.state = 'active' AND s.expires_at <= (SELECT now())
+      ORDER BY s.expires_at LIMIT $1
+    ) s
+"""
 _DELETED_THREADS = """
     SELECT t.user_id, t.thread_id FROM threads t JOIN users u USING (user_id)
     WHERE t.deleted_at IS NOT NULL AND u.state = 'active'
@@ -83,6 +90,10 @@ class UpkeepDatabase:
     async def owners_of_stale_keys(self, limit: int) -> list[RowOwner]:
         """Users who have idempotency keys that are over."""
         return [RowOwner(UserId(row[0])) for row in await self._calls.fetch(_STALE_KEYS, limit)]
+
+    async def owners_of_expired_items(self, limit: int) -> list[RowOwner]:
+        """Users who keep items whose time is over."""
+        return [RowOwner(UserId(row[0])) for row in await self._calls.fetch(_EXPIRED_ITEMS, limit)]
 
     async def deleted_threads(self, limit: int) -> list[OwnedRow]:
         """Threads that their owners have deleted and that still have rows."""

@@ -42,6 +42,7 @@ from tests.support.tenancy import (
 
 SITUATIONS = ("running", "lost", "asked to stop", "deleted")
 ROUNDS = 2
+MEMORY = UUID("00000000-0000-4000-8000-0000000e3035")
 KEY = IdempotencyKey("POST /threads/t/runs", "key", b"body")
 
 
@@ -79,7 +80,13 @@ class Scene:
         def cancel(action: str, thread: UUID | None) -> Call:
             return _tenant("cancel_runs", self.user, thread, None, None, action)
 
+        def resume(*known: Any) -> Call:
+            waiting = (self.user, self.thread, self.run.run_id, self.run.fence)
+            return _tenant("resume_run", *waiting, "{}", uuid4(), *known)
+
         return {
+            "resume_run": resume(None, None, None),
+            "resume_run with a key": resume(KEY.route, KEY.key, b"body"),
             **{f"accept_run {how}": accept(how, None) for how in ("enqueue", "reject")},
             **{f"accept_run {how}": accept(how, "new") for how in ("interrupt", "rollback")},
             "accept_run again": accept("enqueue", KEY.key),
@@ -94,6 +101,10 @@ class Scene:
             "delete_thread": self._bound("delete_thread", 5000),
             "delete_thread large": self._bound("delete_thread", 0),
             "delete_thread_rows": _tenant("delete_thread_rows", self.user, self.thread, 100),
+            "edit_memory": _tenant("edit_memory", self.user, MEMORY, "corrected", "{}"),
+            "remember": _tenant("remember", self.user, None, None, MEMORY, "a fact", "{}"),
+            "forget": _tenant("forget", self.user, None, None, None),
+            "drop_expired_items": _tenant("drop_expired_items", self.user, 100),
         }
 
     def _of_a_worker(self) -> dict[str, Call]:
@@ -109,6 +120,11 @@ class Scene:
             ),
             "end_effect": _tenant("end_effect", *call, uuid4(), "done", "{}"),
             "settle_run": _tenant("settle_run", *claim, "success", None, None, 50, *events),
+            "remember in a run": _tenant("remember", *claim, MEMORY, "a fact", "{}"),
+            "forget in a run": _tenant("forget", *claim, None),
+            "keep_embeddings": _tenant(
+                "keep_embeddings", *claim, "{}", "m", [MEMORY], ["a fact"], ["{1}"]
+            ),
         }
 
     def _of_everybody(self) -> dict[str, Call]:
@@ -227,6 +243,7 @@ PARTS = {
     *("call_up", "run_changed", "user_changed", "leave_queues", "require_room", "require_threads"),
     *("count_usage", "count_tool_calls", "hold_models", "free_seat", "grant_seats", "weigh_user"),
     *("end_overdue", "note_outcome", "serve_anew", "limits_changed", "require_memory"),
+    *("begin_origin", "index_item", "memory_prefix", "as_uuid", "memories_of"),
 }
 """Called by the others only, in whose transactions they are tried."""
 
@@ -250,6 +267,8 @@ READERS = {
     *("usage_range", "usage_buckets", "usage_json", "read_usage", "usage_overview", "lag_of"),
     *("lines", "model_facts", "pool_facts", "queue_overview", "scheduler_facts"),
     *("waiting_longest", "why_not_claimed", "why_not_seated"),
+    *("stems", "words_of", "terms_asked", "similarity", "ranked_items", "recall"),
+    *("memories_to_embed", "has_memories", "list_memories", "count_memories"),
 }
 """These hold nothing."""
 
