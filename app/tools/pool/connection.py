@@ -150,7 +150,9 @@ class Connection:
             self.opened.set_result(None)
         self._changed.set()
         if self._opening is not None:
-            self._opening.reschedule(asyncio.get_running_loop().time())
+            # One that is over takes no other time, and needs none.
+            with contextlib.suppress(RuntimeError):
+                self._opening.reschedule(asyncio.get_running_loop().time())
 
     async def call(
         self,
@@ -227,7 +229,6 @@ class Connection:
                 self._line = line
             async with asyncio.timeout(seconds.listing) as self._opening:
                 await self._list(line)
-            self._opening = None
             if not self.opened.done():
                 self.opened.set_result(None)
             await self._keep(line)

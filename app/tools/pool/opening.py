@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import mcp_types
 from fastmcp.client import Client
 
+from app.outbound import UrlRefused
 from app.tools.pool.asking import Asking
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.http import ClientFactory, operators_client
@@ -94,7 +95,10 @@ async def opened(
     if server.is_own:
         if surroundings.own_clients is None:
             raise ToolServerUnavailable(server.name, Reason.REFUSED)
-        make = surroundings.own_clients(server.transport.url)
+        try:
+            make = surroundings.own_clients(server.transport.url)
+        except UrlRefused:
+            raise ToolServerUnavailable(server.name, Reason.REFUSED) from None
     http = HttpWire(server, server.transport, credential, make, asking.answer)
     async with _client(http, heard) as client:
         yield Line(http, client, asking)
