@@ -147,12 +147,18 @@ class Announcer:
                 connection.terminate()
 
     async def _send(self, connection: asyncpg.Connection) -> None:
-        while self._bare:
-            await _notify(connection, self._bare.pop(), "")
+        await self._send_bare(connection, RUN_QUEUED)
         for channel, waiting in self._keys.items():
             while waiting:
                 keys = [waiting.popleft() for _ in range(min(MOST_KEYS, len(waiting)))]
                 await _notify(connection, channel, ",".join(keys))
+        # After the keys: what is to be checked should not be let go of a moment later.
+        await self._send_bare(connection, CHECK_WANTED)
+
+    async def _send_bare(self, connection: asyncpg.Connection, channel: str) -> None:
+        if channel in self._bare:
+            self._bare.discard(channel)
+            await _notify(connection, channel, "")
 
     def _say_bare(self, channel: str) -> None:
         self._bare.add(channel)

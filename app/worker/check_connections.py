@@ -1,0 +1,189 @@
+"""Looks at tool servers that people want to use: web processes hold no connections to them.
+
+Which are wanted is found through the cross-user door, by ids; each is done for its user through the
+tenant door and with their credential. A wish whose worker died is taken up by another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from app.connections.errors import CredentialMissing
+from app.connections.known import connection_key
+from app.connections.standing import standing_of
+from app.logging import facts_of
+from app.tools.pool.failures import Reason, ToolServerUnavailable
+from app.tools.servers import Scope
+from tenancy.errors import StoaError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+    from typing import Protocol
+
+    from app.connections.credentials import Credentials
+    from app.connections.rows import ConnectionRow, Standing, StoredState
+    from app.connections.standing import UserConnections, UserServer
+    from app.tools.pool.connection import ToolConnection
+    from app.tools.servers import Credential, McpServer
+    from tenancy.database.crossing import DispatchDatabase, WantedCheck
+    from tenancy.database.signals import Announcer
+    from tenancy.principal import UserId
+
+    class Connecting(Protocol):
+        """What is needed of ``ToolPool``."""
+
+        def lease(
+            self, owner: UserId | None, server: McpServer, credential: Credential
+        ) -> AbstractAsyncContextManager[ToolConnection]:
+            """A connection that is open."""
+            ...
+
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 5.0
+"""How often wishes are looked for that were not heard of, or whose worker died."""
+MOST_AT_ONCE = 8
+MOST_OF_EACH = 3
+"""Of one person: somebody's slow servers are not to hold up everybody's."""
+LEASE_SECONDS = 65.0
+CHECK_SECONDS = 30.0
+"""Of one attempt: two of them end before somebody else may take it up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How a server stood, under which version of the connection."""
+
+    version: int
+    standing: Standing
+
+
+class ConnectionChecker:
+    """Checks wanted connections until stopped, as far as it has room. Any number may do so."""
+
+    def __init__(
+        self,
+        dispatch: DispatchDatabase,
+        connections: UserConnections,
+        credentials: Credentials,
+        pool: Connecting,
+        announcer: Announcer,
+    ) -> None:
+        self._dispatch = dispatch
+        self._connections = connections
+        self._credentials = credentials
+        self._pool = pool
+        self._announcer = announcer
+        self._wanted = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._checks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.create_task(self._look_for_ever(), name="connection checker")
+
+    async def stop(self) -> None:
+        """Stop at once; what was begun is taken up by others."""
+        tasks = [*self._checks, *([self._task] if self._task is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def hear(self, _payload: str | None) -> None:
+        """Somebody wants to know how a server stands, or may have wanted to: look."""
+        self._wanted.set()
+
+    async def _look_for_ever(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._wanted.wait()
+            except TimeoutError:
+                pass
+            self._wanted.clear()
+            try:
+                await self._take_on()
+            except StoaError as error:
+                log.warning("looking for wanted connections failed", **facts_of(error))
+            except Exception:
+                log.exception("looking for wanted connections broke")
+
+    async def _take_on(self) -> None:
+        """Take on as many as there is room for; each that ends looks for the next."""
+        room = MOST_AT_ONCE - len(self._checks)
+        if room <= 0:
+            return
+        for wanted in await self._dispatch.claim_checks(room, MOST_OF_EACH, LEASE_SECONDS):
+            task = asyncio.create_task(self._in_peace(wanted), name="connection check")
+            self._checks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._checks.discard(task)
+        self._wanted.set()
+
+    async def _in_peace(self, wanted: WantedCheck) -> None:
+        try:
+            await self._check(wanted)
+        except StoaError as error:
+            log.warning("checking a connection failed", **facts_of(error))
+        except Exception:
+            log.exception("checking a connection broke")
+
+    async def _check(self, wanted: WantedCheck) -> None:
+        found = await self._connections.find_by_id(wanted, wanted.connection_id)
+        if found is None:
+            return  # removed meanwhile
+        known, row = found
+        seen = await self._look_at(wanted, known)
+        if await self._finish(wanted, row, seen):
+            self._announcer.connection_changed(connection_key(wanted.user_id, wanted.connection_id))
+
+    async def _finish(self, wanted: WantedCheck, row: ConnectionRow, seen: Found) -> bool:
+        return await self._connections.rows.finish_check(wanted, row, seen.version, seen.standing)
+
+    async def _look_at(self, wanted: WantedCheck, known: UserServer) -> Found:
+        """Connect, list, and say how that went; once more where it was closed on our side.
+
+        That is what becomes of a connection that was revoked a moment ago, as a new key does.
+        """
+        found = await self._attempt(wanted, known)
+        if found.standing.reason == Reason.CLOSED:
+            return await self._attempt(wanted, known)
+        return found
+
+    async def _attempt(self, wanted: WantedCheck, known: UserServer) -> Found:
+        server, version = known.server, known.version
+        owner = None if server.scope is Scope.SHARED else wanted.user_id
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                credential = await self._credentials.current(wanted, server)
+                version = known.version if owner is None else credential.version
+                async with self._pool.lease(owner, server, credential) as connection:
+                    return Found(version, standing_of(server, connection.tools, "available", None))
+        except (CredentialMissing, ToolServerUnavailable) as error:
+            return _missing(server, version, error.reason)
+        except TimeoutError:
+            return _missing(server, version, Reason.TIMEOUT)
+        except Exception:  # whatever it was, it is not to be tried for ever
+            log.exception("a tool server could not be looked at")
+            return _missing(server, version, Reason.PROTOCOL)
+
+
+def _missing(server: McpServer, version: int, reason: str) -> Found:
+    return Found(version, standing_of(server, None, _state(reason), str(reason)))
+
+
+def _state(reason: str) -> StoredState:
+    match reason:
+        case "needs_key":
+            return "needs_key"
+        case "needs_authorization":
+            return "needs_authorization"
+        case _:
+            return "unavailable"
