@@ -11,6 +11,8 @@ from langgraph.errors import GraphDrained
 
 from app import faults
 from app.agent.answer import INCOMPLETE, STOPPED
+from app.agent.equipment import Equipment
+from app.agent.graphs import AGENT
 from app.logging import place_of
 from app.models.scope import RunScope
 from app.runs.events import CheckpointRef, Event
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from app.models.access import ModelAccess
     from app.stopping import RunStop
     from app.worker.begin import LoadedRun
+    from app.worker.equip import Outfitter
     from app.worker.parts import Part
     from tenancy.checkpoints.pool import CheckpointPool
     from tenancy.database.signals import Announcer
@@ -83,6 +86,7 @@ class ExecutionServices:
     limits: ExecutionLimits
     allowed: Limits
     """What a person may use for whom no other limits were set."""
+    outfitter: Outfitter
 
 
 class Attempt:
@@ -191,7 +195,21 @@ class Attempt:
 
     async def _drive(self) -> None:
         with self._scope.entered():
-            await self._run_graph()
+            equipped = await self._equip()
+            with equipped.entered():
+                await self._run_graph()
+
+    async def _equip(self) -> Equipment:
+        """What the built-in agent works with; operators' graphs bring their own."""
+        loaded = self._loaded
+        if loaded.graph_id != AGENT:
+            return Equipment()
+        equipped = await self._services.outfitter.equip(loaded.run, loaded.thread_id)
+        if equipped.missing and "custom" in loaded.request.stream_modes:
+            servers = [{"server": each.server, "reason": each.reason} for each in equipped.missing]
+            told = {"type": "tools_missing", "servers": servers}
+            self._writer.emit(Event("custom", to_json(told)))
+        return equipped
 
     async def _run_graph(self) -> None:
         graph = self._bound_graph(self._saver)

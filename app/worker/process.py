@@ -20,12 +20,14 @@ from app.sharing import declared_pools, default_limits, full_name
 from app.worker.attempt import ExecutionLimits, ExecutionServices
 from app.worker.claim import Claimer
 from app.worker.end import EndOfProcess
+from app.worker.equip import Outfitter
 from app.worker.execute import RunExecutor
 from app.worker.lease import LeaseKeeper
 from app.worker.metrics import MeasuredSeats
 from app.worker.reap import Reaper
 from app.worker.retention import Retention
 from app.worker.tend import SeatTender
+from app.worker.tool_services import ToolServices, open_tools
 from app.worker.watch import Watcher
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.crossing import DispatchDatabase
@@ -124,6 +126,7 @@ class _Base:
     pools: PoolDatabase
     keeper: SeatKeeper
     announcer: Announcer
+    tools: ToolServices
 
 
 @asynccontextmanager
@@ -158,10 +161,13 @@ async def _open_base(
         limits = ExecutionLimits(
             settings.run_seconds, settings.max_attempts, settings.recursion_limit
         )
+        tools = await stack.enter_async_context(open_tools(settings, database, announcer))
+        allowed = default_limits(settings)
+        outfitter = Outfitter(database, tools, allowed)
         execution = ExecutionServices(
-            database, pool, graphs, models, announcer, limits, default_limits(settings)
+            database, pool, graphs, models, announcer, limits, allowed, outfitter
         )
-        yield _Base(execution, queue, seats, pools, keeper, announcer)
+        yield _Base(execution, queue, seats, pools, keeper, announcer, tools)
 
 
 async def _start_duties(

@@ -96,9 +96,14 @@ class ServerCalls:
         """
         try:
             made = await self._try(site, server, tool, arguments)
-            return await self._try(site, server, tool, arguments) if made.again else made
         except DatabaseUnavailable:
             return Made(UNRECORDED)
+        if not made.again:
+            return made
+        try:
+            return await self._try(site, server, tool, arguments)
+        except DatabaseUnavailable:
+            return made if made.outcome is Outcome.LOST else Made(UNRECORDED)
 
     async def recorded(self, site: CallSite, arguments: Mapping[str, Any]) -> Made | None:
         """What came of a call that was made before, with its server out of reach now.
@@ -107,7 +112,7 @@ class ServerCalls:
             DatabaseUnavailable: Postgres is away.
         """
         earlier = await self._ledger.find(site, arguments)
-        if earlier is None:
+        if earlier is None or earlier.state == "asking":
             return None
         if not earlier.is_same:
             return Made(OTHER)
@@ -190,7 +195,8 @@ class _Sending:
         if self._redactor.holds_secret(_texts(asked)):
             return await self._end(Made(TELLING_QUESTION))
         if self._key is not None:
-            await self._ledger.end(self._site, self._key, "asking")
+            with suppress(DatabaseUnavailable):  # then it is in doubt
+                await self._ledger.end(self._site, self._key, "asking")
         raise asked
 
     async def _end(self, made: Made) -> Made:

@@ -1,0 +1,205 @@
+"""What one run's agent is equipped with: its user's servers, the tools that come with the service.
+
+Servers are bound by what they listed before: nobody connects to them until a tool is called. One
+whose tools are not known yet is asked now, for a short time: what it costs then is its own tools,
+not the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Literal
+
+import structlog
+
+from app.agent.equipment import Equipment
+from app.connections.errors import CredentialMissing
+from app.logging import facts_of
+from app.memory.run import memory_for_run
+from app.tools.builtin import builtin_tools
+from app.tools.calls import AgentTool
+from app.tools.ledger import Ledger
+from app.tools.mcp.access import CredentialUnusable
+from app.tools.mcp.calling import ServerCalls
+from app.tools.mcp.tools import RecordedCalls, bind_tools
+from app.tools.pool.failures import Reason, ToolServerUnavailable
+from app.tools.servers import Credential, ListedTool, McpServer, Scope, Unavailable
+from tenancy.database.engine import DatabaseUnavailable
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from app.agent.equipment import Recall
+    from app.connections.credentials import Credentials
+    from app.connections.standing import UserConnections, UserServer
+    from app.tools.pool.connection import ToolConnection
+    from app.worker.tool_services import ToolServices
+    from tenancy.database.tenant import TenantDatabase
+    from tenancy.principal import ClaimedRun, Owner, UserId
+    from tenancy.scheduler.limits import Limits
+
+log = structlog.get_logger(__name__)
+
+CALLS_AT_ONCE = 8
+"""Of one run's tools."""
+LISTING_SECONDS = 10.0
+"""How long a run waits for servers that nobody has asked for their tools yet."""
+
+_UNMET = ("needs_key", "needs_authorization")
+_OURS = (Reason.CLOSED, Reason.FULL, Reason.RESTING)
+"""Why there is no connection, without the server having been asked."""
+
+
+class Outfitter:
+    """Puts the equipment of runs together."""
+
+    def __init__(self, database: TenantDatabase, tools: ToolServices, limits: Limits) -> None:
+        self._database = database
+        self._tools = tools
+        self._limits = limits
+
+    async def equip(self, run: ClaimedRun, thread_id: UUID) -> Equipment:
+        """What this run's agent is given. Whose it is comes from the run's row alone.
+
+        Raises:
+            DatabaseUnavailable: Postgres is away.
+        """
+        tools, recall = self._own_tools(run)
+        if not self._tools.has_servers:
+            return Equipment(tools, memory=recall, slots=asyncio.Semaphore(CALLS_AT_ONCE))
+        servers = await self._tools.connections.of(run)
+        listings = await self._listings(run, servers)
+        connections = _Relisting(self._tools, run, listings)
+        calls = ServerCalls(
+            run,
+            connections,
+            _OwnersCredentials(self._tools.credentials),
+            Ledger(self._database, run, thread_id),
+        )
+        missing: list[Unavailable] = []
+        for each in servers:
+            found = listings[each.server.name]
+            if isinstance(found, Unavailable):
+                missing.append(found)
+                continue
+            for tool in bind_tools(each.server, found, calls):
+                tools.setdefault(tool.name, tool)  # nothing of a server's stands before ours
+        return Equipment(
+            tools, missing, recall, asyncio.Semaphore(CALLS_AT_ONCE), RecordedCalls(calls)
+        )
+
+    def _own_tools(self, run: ClaimedRun) -> tuple[dict[str, AgentTool], Recall | None]:
+        """The tools that come with the service."""
+        names = self._tools.builtin
+        tools = {tool.name: tool for tool in builtin_tools(names, visitor=run.user_id)}
+        if "memory" not in names:
+            return tools, None
+        memory = memory_for_run(self._database, run, self._limits, self._tools.embedder)
+        return {**tools, **memory.tools}, memory.recall
+
+    async def _listings(
+        self, run: ClaimedRun, servers: Sequence[UserServer]
+    ) -> dict[str, tuple[ListedTool, ...] | Unavailable]:
+        """Each server's tools, or why there are none, by its name."""
+        unlisted = [each for each in servers if each.listing is None]
+        asked = await asyncio.gather(*(self._ask(run, each) for each in unlisted))
+        found = dict(zip((each.server.name for each in unlisted), asked, strict=True))
+        known = {each.server.name: each.listing for each in servers if each.listing is not None}
+        return {**known, **found}
+
+    async def _ask(self, run: ClaimedRun, each: UserServer) -> tuple[ListedTool, ...] | Unavailable:
+        """Connect to a server for its tools, and remember them."""
+        server = each.server
+        if each.state in _UNMET:
+            return Unavailable(server.name, each.state)
+        try:
+            credential = await self._credential(run, server)
+            owner = None if server.scope is Scope.SHARED else run.user_id
+            async with (
+                asyncio.timeout(LISTING_SECONDS),
+                self._tools.pool.lease(owner, server, credential) as connection,
+            ):
+                tools = connection.tools
+        except CredentialMissing as error:
+            return Unavailable(server.name, error.reason)
+        except TimeoutError:
+            return Unavailable(server.name, Reason.TIMEOUT)
+        except ToolServerUnavailable as error:
+            if error.reason not in _OURS:
+                await self._note_failure(run, each, error.reason)
+            return error.unavailable
+        version = each.version if server.scope is Scope.SHARED else credential.version
+        await _store(self._tools.connections, run, server, version, tools)
+        return tools
+
+    async def _credential(self, run: ClaimedRun, server: McpServer) -> Credential:
+        if server.scope is Scope.SHARED:
+            return Credential()
+        return await self._tools.credentials.current(run, server)
+
+    async def _note_failure(self, run: ClaimedRun, each: UserServer, reason: str) -> None:
+        state: Literal["needs_key", "needs_authorization", "unavailable"]
+        match reason:
+            case "needs_key" | "needs_authorization":
+                state = reason
+            case _:
+                state = "unavailable"
+        with suppress(DatabaseUnavailable):
+            await self._tools.connections.store_listing(
+                run, each.server, each.version, None, state, reason
+            )
+
+
+class _OwnersCredentials:
+    """Credentials as the calls of tools ask for them."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+
+    async def current(self, owner: Owner, server: McpServer) -> Credential:
+        """What the owner's connection proves itself with now."""
+        try:
+            return await self._credentials.current(owner, server)
+        except CredentialMissing as error:
+            raise CredentialUnusable(error.reason) from None
+
+
+class _Relisting:
+    """Leases connections, and remembers for later runs what a server has come to offer."""
+
+    def __init__(
+        self,
+        tools: ToolServices,
+        run: ClaimedRun,
+        known: dict[str, tuple[ListedTool, ...] | Unavailable],
+    ) -> None:
+        self._tools = tools
+        self._run = run
+        self._known = known
+
+    @asynccontextmanager
+    async def lease(
+        self, owner: UserId | None, server: McpServer, credential: Credential
+    ) -> AsyncIterator[ToolConnection]:
+        """A connection for one call."""
+        async with self._tools.pool.lease(owner, server, credential) as connection:
+            yield connection
+            listed = connection.tools
+        if listed != self._known.get(server.name) and server.scope is Scope.PER_USER:
+            self._known[server.name] = listed
+            await _store(self._tools.connections, self._run, server, credential.version, listed)
+
+
+async def _store(
+    connections: UserConnections,
+    owner: Owner,
+    server: McpServer,
+    version: int,
+    tools: tuple[ListedTool, ...],
+) -> None:
+    try:
+        await connections.store_listing(owner, server, version, tools, "available")
+    except DatabaseUnavailable as error:
+        log.warning("a listing was not stored", **facts_of(error))

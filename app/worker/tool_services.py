@@ -1,0 +1,76 @@
+"""What a worker's tools come from, built from the settings and started with it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.connections.credentials import Credentials
+from app.connections.known import KnownConnections
+from app.connections.oauth.client import PublicAddress
+from app.connections.oauth.oauth import OAuth
+from app.connections.opening import open_vault
+from app.connections.standing import UserConnections
+from app.memory.embedding import Embedder
+from app.outbound import guarded_mcp_client_factory
+from app.tools.catalogue import Catalogue
+from app.tools.pool.pool import ToolPool
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from app.settings import BuiltinTool, Settings
+    from tenancy.database.signals import Announcer
+    from tenancy.database.tenant import TenantDatabase
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServices:
+    """One worker's servers, their connections, and what proves whose they are."""
+
+    pool: ToolPool
+    connections: UserConnections
+    credentials: Credentials
+    known: KnownConnections
+    """Which of people's connections are in use here."""
+    has_servers: bool
+    """Whether anybody can have any; where not, none are looked for."""
+    builtin: frozenset[BuiltinTool]
+    embedder: Embedder | None = None
+
+
+@asynccontextmanager
+async def open_tools(
+    settings: Settings, database: TenantDatabase, announcer: Announcer
+) -> AsyncIterator[ToolServices]:
+    """Read the catalogue, and close every connection at the end.
+
+    Raises:
+        SettingsError: the catalogue, the keys or the sandbox cannot be used.
+    """
+    servers = Catalogue.load(settings.mcp_config).servers
+    connections = UserConnections(
+        database, servers, announcer, own_allowed=settings.mcp_own_servers
+    )
+    known = KnownConnections()
+    url = settings.public_url
+    oauth = OAuth(PublicAddress(None if url is None else str(url)))
+    vault = open_vault(settings, database)
+    credentials = Credentials(connections.rows, vault, oauth, announcer, known)
+    pool = ToolPool.from_settings(settings, servers.values(), guarded_mcp_client_factory)
+    embedder = None if settings.embedding_model is None else Embedder(settings.embedding_model)
+    try:
+        await pool.start()
+        yield ToolServices(
+            pool,
+            connections,
+            credentials,
+            known,
+            has_servers=bool(servers) or settings.mcp_own_servers,
+            builtin=frozenset(settings.builtin_tools),
+            embedder=embedder,
+        )
+    finally:
+        await pool.stop()
+        await credentials.aclose()
