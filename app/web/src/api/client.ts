@@ -27,7 +27,7 @@ export const client = new Client<ConversationState>({
 });
 
 interface Asking {
-  method?: "GET" | "PUT" | "PATCH" | "DELETE";
+  method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   body?: unknown;
   signal?: AbortSignal;
 }

@@ -7,6 +7,8 @@ export interface Me {
   email?: string | null;
   roles: string[];
   sign_out_url: string | null;
+  /** Whether people may add tool servers of their own. */
+  own_servers?: boolean;
 }
 
 /** The agent's state as the client reads it. */

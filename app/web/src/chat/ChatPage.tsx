@@ -102,7 +102,8 @@ export function ChatPage({ threadId }: { threadId: string | null }) {
       <Composer
         userId={userId}
         threadId={threadId}
-        isAnswering={isAnswering}
+        // A question to the person is part of an answer, and can be stopped like it.
+        isAnswering={isAnswering || conversation.asking.length > 0}
         isStopping={conversation.isStopping}
         canSend={conversation.canSend && !isLoading}
         canStop={conversation.canStop}

@@ -3,6 +3,10 @@ import { IconArrowDown } from "@tabler/icons-react";
 import { useEffect, useId } from "react";
 import { Trans, useTranslation } from "react-i18next";
 
+import { Questions } from "../questions/Questions";
+import { MissingTools } from "../toolcalls/MissingTools";
+import { isUnderWay } from "../toolcalls/toolCalls";
+import { ToolCalls } from "../toolcalls/ToolCalls";
 import { announcement, lostText } from "./announcement";
 import { EndingNotice } from "./EndingNotice";
 import classes from "./MessageList.module.css";
@@ -41,15 +45,22 @@ function StoppingLine({ tools }: { tools: string[] }) {
 /** The conversation so far, the end kept in view while it grows. */
 export function MessageList({ threadId, conversation }: MessageListProps) {
   const { t, i18n } = useTranslation();
-  const { messages, queued, isAnswering, isStopping, ending, isLost } = conversation;
+  const { messages, items, queued, asking, isAnswering, isStopping, ending, isLost } = conversation;
   const heading = useId();
   const { viewport, content, isAtEnd, scrollToEnd } = useStickToBottom();
   const last = messages.at(-1);
+  const lastItem = items.at(-1);
   const isPending = isAnswering || isLost;
-  const isGrowing = isPending && last?.type === "ai" && incompleteMark(last) === undefined;
-  // Each piece that comes says that nothing is waited for.
-  const heard = last === undefined ? "" : `${last.id ?? ""} ${messageText(last)}`;
-  const isAwaited = isAnswering && !isStopping && !isLost;
+  const isText = lastItem?.kind === "message" && lastItem.message.type === "ai";
+  const isGrowing = isPending && isText && incompleteMark(lastItem.message) === undefined;
+  const isUsingTools = lastItem?.kind === "tools" && isUnderWay(lastItem);
+  const lastQuestion = items.findLastIndex(
+    (item) => item.kind === "message" && item.message.type === "human",
+  );
+  const askingIds = new Set(asking.map(({ callId }) => callId));
+  // Each piece that comes says that nothing is waited for, and so does a tool that is being used.
+  const heard = last === undefined ? "" : `${last.id ?? ""} ${messageText(last)} ${items.length}`;
+  const isAwaited = isAnswering && !isStopping && !isLost && !isUsingTools;
   const waiting = useWaiting(isAwaited ? conversation.currentId : undefined, heard);
   const ownId = [...messages, ...queued].findLast(({ type }) => type === "human")?.id;
 
@@ -63,16 +74,29 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
           <VisuallyHidden component="h1" id={heading}>
             {t("chat.label")}
           </VisuallyHidden>
-          {messages.map((message, index) => (
-            <MessageView
-              key={message.id ?? index}
-              message={message}
-              isGrowing={isGrowing && message === last}
-            />
-          ))}
+          {items.map((item, index) =>
+            item.kind === "tools" ? (
+              <ToolCalls
+                key={item.key}
+                item={item}
+                isLive={isPending && index > lastQuestion}
+                asking={askingIds}
+                events={conversation.toolEvents}
+                joinedAt={conversation.joinedAt}
+              />
+            ) : (
+              <MessageView
+                key={item.key}
+                message={item.message}
+                isGrowing={isGrowing && item === lastItem}
+              />
+            ),
+          )}
+          <MissingTools servers={conversation.toolEvents.missing} />
+          {!isStopping && <Questions asking={asking} resume={conversation.resume} />}
           {isStopping && <StoppingLine tools={conversation.finishing} />}
           {waiting && <WaitingLine waiting={waiting} />}
-          {isPending && !isStopping && !waiting && (isLost || !isGrowing) && (
+          {isPending && !isStopping && !waiting && (isLost || !(isGrowing || isUsingTools)) && (
             <div className={classes.waiting}>
               <Loader type="dots" size="sm" aria-hidden />
               {isLost ? lostText(i18n, conversation.lostTo) : t("chat.thinking")}

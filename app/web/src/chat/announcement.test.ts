@@ -15,6 +15,7 @@ const whole = {
   lostTo: null,
   isUnderWay: false,
   ending: undefined,
+  asking: [],
 };
 const failure = { status: 0, code: "model_stream_cut", message: "" };
 
@@ -49,6 +50,13 @@ describe("what a screen reader is told", () => {
     expect(announcement(i18n, growing, waiting)).toBe("place.heard");
     expect(announcement(i18n, growing, { ...waiting, place: 2 })).toBe("place.heard");
     expect(announcement(i18n, { ...growing, isStopping: true }, waiting)).toBe("chat.stopping");
+  });
+
+  it("is that a server asks something, and not what there is of the answer", () => {
+    const call = { interruptId: "i1", callId: "c1", server: "travel", tool: "book", questions: [] };
+    const asking = { ...whole, asking: [call] };
+    expect(announcement(i18n, asking)).toBe("questions.heard");
+    expect(announcement(i18n, { ...asking, isStopping: true })).toBe("chat.stopping");
   });
 
   it("is which limit keeps the answer from being read", () => {

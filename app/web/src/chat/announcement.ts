@@ -10,7 +10,7 @@ import type { Conversation, Ending } from "./useConversation";
 
 type Announced = Pick<
   Conversation,
-  "messages" | "isAnswering" | "isStopping" | "isLost" | "lostTo" | "isUnderWay" | "ending"
+  "messages" | "isAnswering" | "isStopping" | "isLost" | "lostTo" | "isUnderWay" | "ending" | "asking"
 >;
 
 /** Why the stream is not there just now. */
@@ -41,6 +41,10 @@ export function announcement(
   if (isLost) return lostText(i18n, conversation.lostTo);
   if (isAnswering && isStopping) return t("chat.stopping");
   if (isAnswering) return waiting === null ? t("chat.answering") : t("place.heard");
+  const [asking] = conversation.asking;
+  if (asking !== undefined) {
+    return isStopping ? t("chat.stopping") : t("questions.heard", { server: asking.server });
+  }
   if (ending) return ended(i18n, ending);
   const answer = messages.at(-1);
   // As long as it is not known how it ended, what there is of it may not be the whole.

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { StoaRun } from "../api/types";
-import { lastFailure, ReadRuns, unsettledRuns, wasLastStopped } from "./runs";
+import { lastFailure, ReadRuns, unsettledRuns, waitingRun, wasLastStopped } from "./runs";
 
 function run(id: number, status: StoaRun["status"], error?: StoaRun["error"]): StoaRun {
   const created = new Date(id * 1_000).toISOString();
@@ -45,6 +45,38 @@ describe("later", () => {
     const read = new ReadRuns();
     read.open("t");
     expect(read.next("t", [run(1, "success")])?.run_id).toBe("r1");
+  });
+});
+
+describe("a run that waits for the person", () => {
+  const waiting = { ...run(2, "interrupted"), state: "waiting" } as StoaRun;
+
+  it("is not read at the first look: the state holds it and what is asked", () => {
+    expect(new ReadRuns().next("t", [waiting, run(1, "success")])).toBeUndefined();
+  });
+
+  it("is read again once it goes on, whoever answered", () => {
+    const read = new ReadRuns();
+    read.next("t", [run(2, "running")]);
+    read.settle("r2");
+    expect(read.next("t", [waiting])).toBeUndefined();
+    expect(read.next("t", [run(2, "running")])?.run_id).toBe("r2");
+    expect(read.next("t", [run(2, "running")])?.run_id).toBe("r2");
+    read.settle("r2");
+    expect(read.next("t", [run(2, "running")])).toBeUndefined();
+  });
+
+  it("is read again though it has ended before anybody looked, and others came after it", () => {
+    const read = new ReadRuns();
+    read.next("t", [waiting]);
+    expect(read.next("t", [run(3, "pending"), run(2, "success")])?.run_id).toBe("r2");
+  });
+
+  it("is before those that were sent after it: they have not begun", () => {
+    const read = new ReadRuns();
+    expect(read.next("t", [run(3, "pending"), waiting])).toBeUndefined();
+    expect(waitingRun([run(3, "pending"), waiting])?.run_id).toBe("r2");
+    expect(waitingRun([run(3, "pending")])).toBeUndefined();
   });
 });
 

@@ -23,6 +23,16 @@ function wasStopped(run: StoaRun): boolean {
   return run.state === "cancelled";
 }
 
+/** Whether it has stopped at a question to the person, and goes on once that is answered. */
+export function isWaiting(run: StoaRun): boolean {
+  return run.state === "waiting";
+}
+
+/** The run that waits for the person, if one does. */
+export function waitingRun(runs: readonly StoaRun[]): StoaRun | undefined {
+  return [...runs].sort(byAge).find(isWaiting);
+}
+
 /** The thread's latest run. */
 export function lastRun(runs: readonly StoaRun[]): StoaRun | undefined {
   return [...runs].sort(byAge).at(-1);
@@ -66,10 +76,15 @@ export function unsettledRuns(runs: readonly StoaRun[]): StoaRun[] {
 export class ReadRuns {
   readonly #read = new Set<string>();
   readonly #openThreads = new Set<string>();
+  readonly #paused = new Set<string>();
+  readonly #resumed = new Set<string>();
 
   /** This run has been read to its end, or never can be. */
   settle(runId: string): void {
     this.#read.add(runId);
+    // What is known of it now is newer than any list.
+    this.#paused.delete(runId);
+    this.#resumed.delete(runId);
   }
 
   /** From now on nothing of this thread is taken as read unless it was. */
@@ -82,13 +97,20 @@ export class ReadRuns {
    * latest one.
    *
    * At the first look at a thread, runs that ended well are taken as read: the thread's state holds
-   * all of them. It need not hold what a failed run had streamed; the run's events do.
+   * all of them. It need not hold what a failed run had streamed; the run's events do. A run that
+   * waited for the person and does no more is read again. What comes after one that waits has not
+   * begun.
    */
   next(threadId: string, runs: readonly StoaRun[]): StoaRun | undefined {
     const inOrder = [...runs].sort(byAge);
     if (!this.#openThreads.has(threadId)) this.#lookFirst(threadId, inOrder);
-    const active = inOrder.find((run) => isActive(run) && !this.#read.has(run.run_id));
-    const last = inOrder.at(-1);
+    this.#notePauses(inOrder);
+    const resumed = inOrder.find(({ run_id }) => this.#resumed.has(run_id));
+    if (resumed !== undefined) return resumed;
+    const waiting = inOrder.findIndex(isWaiting);
+    const within = waiting === -1 ? inOrder : inOrder.slice(0, waiting + 1);
+    const active = within.find((run) => isActive(run) && !this.#read.has(run.run_id));
+    const last = within.at(-1);
     return active ?? (last && !this.#read.has(last.run_id) ? last : undefined);
   }
 
@@ -99,6 +121,16 @@ export class ReadRuns {
     return inOrder
       .slice(0, Math.max(place, 0))
       .some((run) => isActive(run) && !this.#read.has(run.run_id));
+  }
+
+  #notePauses(runs: readonly StoaRun[]): void {
+    for (const run of runs) {
+      if (isWaiting(run)) this.#paused.add(run.run_id);
+      else if (this.#paused.delete(run.run_id)) {
+        this.#read.delete(run.run_id);
+        this.#resumed.add(run.run_id);
+      }
+    }
   }
 
   #lookFirst(threadId: string, runs: readonly StoaRun[]): void {

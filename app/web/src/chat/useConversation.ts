@@ -3,6 +3,9 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { isLimit, isRefusal, type Problem, toProblem } from "../api/problem";
+import { whoAsks } from "../questions/elicitations";
+import { useResume } from "../questions/useResume";
+import { conversationItems } from "../toolcalls/toolCalls";
 import type { Refused } from "./againText";
 import { type WayOn, wayOn } from "./ending";
 import {
@@ -15,7 +18,7 @@ import {
 } from "./messages";
 import { findBeforeAnswer } from "./retry";
 import { useRunInputs } from "./runInputs";
-import { isAnyActive, lastFailure, unsettledRuns, wasLastStopped } from "./runs";
+import { isAnyActive, lastFailure, unsettledRuns, waitingRun, wasLastStopped } from "./runs";
 import { refreshThread } from "./threadQueries";
 import { placeSent } from "./turns";
 import { useEnqueue } from "./useEnqueue";
@@ -66,9 +69,11 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     },
   });
   const listed = runs.data ?? [];
+  const waiting = waitingRun(listed);
+  const stoppable = current ?? waiting;
   const stopping = useStop(
-    current,
-    listed.find(({ run_id }) => run_id === current?.run_id),
+    stoppable,
+    listed.find(({ run_id }) => run_id === stoppable?.run_id),
   );
   const enqueueing = useEnqueue(threadId, run.assistantId, onReturned);
   const sent = useRunInputs(unsettledRuns(listed));
@@ -78,11 +83,16 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
   const isRefused = unsent !== undefined && (isRefusal(unsent.problem) || isBeyondLimit);
   const refusedId = isRefused ? unsent.message?.id : undefined;
   const stored = storedMessages(head.data?.[0]?.values);
-  const { messages, queued } = placeSent(
-    shownMessages(isAnswering ? stream.messages : withStoredMarks(stream.messages, stored)),
+  const { messages: placed, queued } = placeSent(
+    isAnswering ? stream.messages : withStoredMarks(stream.messages, stored),
     sent,
     current?.run_id,
   );
+  const all = placed.filter(({ id }) => id === undefined || id !== refusedId);
+  const messages = shownMessages(all);
+  const isAsking = waiting !== undefined && waiting.run_id !== current?.run_id;
+  const asking = isAsking ? whoAsks(head.data?.[0]) : [];
+  const resume = useResume(waiting, asking);
 
   function send(message: HumanMessage | null, from?: Checkpoint) {
     setUnsent(null);
@@ -92,7 +102,7 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
 
   const retry = useMutation({
     mutationFn: async () => {
-      const message = unsent?.message ?? lastHumanMessage(messages);
+      const message = unsent?.message ?? lastHumanMessage(placed);
       if (!message) return;
       const isStored = unsent === undefined && threadId !== null;
       // Where it is not stored after all, it keeps its id and so takes its own place.
@@ -132,7 +142,14 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
   }
 
   return {
-    messages: messages.filter(({ id }) => id !== refusedId),
+    messages,
+    /** The same, with the tools that were used between them. */
+    items: conversationItems(all),
+    /** Calls of tools whose servers ask the person something before they go on. */
+    asking,
+    resume,
+    joinedAt: run.joinedAt,
+    toolEvents: run.toolEvents,
     /** Sent, and answered once what is before it has been. */
     queued,
     isAnswering,
@@ -147,7 +164,9 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     ending: ending(),
     stop: stopping.stop,
     canStop: stopping.canStop,
-    isStopping: isAnswering && (stopping.isStopping || finishing !== null),
+    isStopping:
+      (isAnswering && (stopping.isStopping || finishing !== null)) ||
+      (isAsking && stopping.isStopping),
     finishing: finishing ?? [],
     /** Why what was asked for while an answer was on its way was not done. */
     mishap: mishap(),
@@ -160,7 +179,7 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     send: (text: string) => {
       const message = humanMessage(text);
       // The stream is taken by the answer; a message must be with the service at once all the same.
-      if (threadId !== null && (isAnswering || isAnyActive(listed))) {
+      if (threadId !== null && (isAnswering || isAnyActive(listed) || waiting !== undefined)) {
         if (isBeyondLimit) setUnsent(null);
         enqueueing.send(message);
       } else send(message);

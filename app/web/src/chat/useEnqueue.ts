@@ -4,6 +4,7 @@ import { client } from "../api/client";
 import { toProblem } from "../api/problem";
 import { type HumanMessage, messageText } from "./messages";
 import { rememberSent } from "./runInputs";
+import { STREAM_MODES } from "./streamModes";
 import { refreshThread } from "./threadQueries";
 
 /**
@@ -22,8 +23,7 @@ export function useEnqueue(
     mutationFn: ({ to, message }: { to: string; message: HumanMessage }) =>
       client.runs.create(to, assistantId, {
         input: { messages: [message] },
-        // What `useStream` asks for.
-        streamMode: ["values", "messages-tuple"],
+        streamMode: STREAM_MODES,
         streamResumable: true,
         multitaskStrategy: "enqueue",
       }),

@@ -7,6 +7,7 @@ import { ASSISTANT_ID, client } from "../api/client";
 import { isLimit, type Problem, toProblem } from "../api/problem";
 import type { ConversationState } from "../api/types";
 import { THREADS_KEY } from "../threads/useThreads";
+import { NO_TOOL_EVENTS, withToolEvent } from "../toolcalls/toolEvents";
 import { endingWith, type HumanMessage } from "./messages";
 import { rememberSent } from "./runInputs";
 import { isActive, lastRun, ReadRuns } from "./runs";
@@ -38,6 +39,8 @@ export interface Sent {
 interface Reading extends RunRef {
   /** It has ended before: what is read is no answer on its way. */
   isOver: boolean;
+  /** When its stream was joined; null where it is read from its beginning, as it goes. */
+  joinedAt: number | null;
 }
 
 /** The connection to a stream is gone, or was not to be had. */
@@ -65,6 +68,7 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
   const [reading, setReading] = useState<Reading | null>(null);
   const [failed, setFailed] = useState<Failed | null>(null);
   const [finishing, setFinishing] = useState<string[] | null>(null);
+  const [toolEvents, setToolEvents] = useState(NO_TOOL_EVENTS);
   const [hearing] = useState(() => hearingClient(client, setFinishing));
   const runs = useRuns(threadId);
   const head = useThreadHead(threadId, runs.isSuccess);
@@ -86,6 +90,7 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
   function startReading(run: Reading) {
     setFinishing(null);
     setFailed(null);
+    setToolEvents(NO_TOOL_EVENTS);
     setReading(run);
   }
 
@@ -111,8 +116,11 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
       const { message } = sending.current ?? {};
       sending.current = null;
       rememberSent(queries, { run_id, thread_id }, message ? [message] : []);
-      startReading({ run_id, thread_id, isOver: false });
+      startReading({ run_id, thread_id, isOver: false, joinedAt: null });
       refresh(thread_id);
+    },
+    onCustomEvent: (event) => {
+      setToolEvents((known) => withToolEvent(known, event));
     },
     // Naming the state makes `useStream` read it, and show what is stored in place of what came.
     onFinish: (_state, run) => {
@@ -149,7 +157,8 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     isOccupied: stream.isLoading || isLost || head.isLoading,
     leave: stream.stop,
     join: (run) => {
-      startReading({ run_id: run.run_id, thread_id: run.thread_id, isOver: !isActive(run) });
+      const { run_id, thread_id } = run;
+      startReading({ run_id, thread_id, isOver: !isActive(run), joinedAt: Date.now() });
       return stream.joinStream(run.run_id);
     },
   });
@@ -187,6 +196,10 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     current: isAnswering && reading?.thread_id === threadId ? reading : undefined,
     /** The stream of a run may end after its thread was left: then its failure is not told here. */
     failure: failed?.thread_id === threadId ? failed.problem : undefined,
+    /** When the stream that is read was joined; null where it is read from its beginning. */
+    joinedAt: reading?.joinedAt ?? null,
+    /** What the run that is read, or was last, has told of its tools. */
+    toolEvents: reading?.thread_id === threadId ? toolEvents : NO_TOOL_EVENTS,
     /** Tools that are waited for before the run stops; null while it was not asked to. */
     finishing: isAnswering ? finishing : null,
     submit,
