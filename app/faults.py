@@ -22,6 +22,7 @@ POINTS = frozenset(
         "settle.after",
         "cancel.accepted",
         "cancel.followed",
+        "answer.accepted",
         "drain.begun",
     }
 )

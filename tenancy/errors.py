@@ -20,6 +20,7 @@ holds the one table from these classes to statuses.
     │   ├── ThreadAlreadyExists
     │   ├── ThreadBusy
     │   ├── ThreadTooLarge
+    │   ├── NothingWaits
     │   ├── IdempotencyConflict
     │   └── PlanInUse
     ├── Forbidden                 for operators only
@@ -167,6 +168,13 @@ class ThreadTooLarge(Conflict):
 
     code = "thread_too_large"
     message = "This thread is too large for something of this length. Begin a new one."
+
+
+class NothingWaits(Conflict):
+    """No run of the thread waits for a person, or not for this answer any more."""
+
+    code = "nothing_waits"
+    message = "Nothing on this thread waits for this answer. It may have been given already."
 
 
 class IdempotencyConflict(Conflict):

@@ -1,23 +1,29 @@
-"""Accepting a run: checked, stored, committed, and only then announced."""
+"""Accepting a run, or an answer to one: checked, stored, committed, and only then announced."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app import faults
 from app.api.cancelling import announce_stopped
+from app.api.frames import Wanted
+from app.api.resume_requests import check_alone, to_resume
 from app.api.run_requests import run_metadata, to_run_request
 from app.runs.idempotency import made_before
 from app.runs.input_rules import title_of
+from app.runs.resuming import find_waiting_run, require_waiting, resume_run
 from app.runs.runs import create_run, get_run
 from app.runs.states import ThreadStatus
-from app.runs.tail import thread_key
+from app.runs.tail import run_key, thread_key
+from app.runs.thread_size import require_room
 from app.runs.threads import get_thread
-from tenancy.errors import InvalidInput
+from tenancy.errors import InvalidInput, NothingWaits
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from app.api.run_schemas import RunCreate
+    from app.api.run_schemas import RunCommand, RunCreate
     from app.api.services import Services
     from app.runs.runs import IdempotencyKey, Run
     from tenancy.principal import Principal
@@ -31,13 +37,103 @@ class NothingToContinue(InvalidInput):
     message = "Nothing is left to go on with: send an `input`, or a `checkpoint` to go on from."
 
 
-async def accept_run(
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A run that was accepted, and what of its stream belongs to the answer."""
+
+    run: Run
+    wanted: Wanted
+
+
+async def accept(
     services: Services,
     principal: Principal,
     thread_id: UUID,
     body: RunCreate,
     limits: Limits,
     idempotency: IdempotencyKey | None = None,
+) -> Accepted:
+    """Put a run into its thread's queue, or let the one that waits go on with a person's answer.
+
+    Raises:
+        RunNotFound: what the idempotency key stands for was deleted.
+        IdempotencyConflict: the key came with another request before.
+        Others: those of the two functions below.
+    """
+    # First: what follows looks at a state that the request itself has changed since.
+    if (run := await _accepted_before(services, principal, thread_id, idempotency)) is not None:
+        return Accepted(run, Wanted())
+    if (command := body.command) is None:
+        run = await _accept_run(services, principal, thread_id, body, limits, idempotency)
+        return Accepted(run, Wanted())
+    try:
+        return await _accept_answer(
+            services, principal, thread_id, body, command, limits, idempotency
+        )
+    except NothingWaits:
+        # Not any more: it may have been this same request that came in between.
+        run = await _accepted_before(services, principal, thread_id, idempotency)
+        if run is None:
+            raise
+        return Accepted(run, Wanted())
+
+
+async def _accepted_before(
+    services: Services,
+    principal: Principal,
+    thread_id: UUID,
+    idempotency: IdempotencyKey | None,
+) -> Run | None:
+    if idempotency is None:
+        return None
+    async with services.database.reading(principal) as tx:
+        run_id = await made_before(tx, idempotency)
+        return None if run_id is None else await get_run(tx, thread_id, run_id)
+
+
+async def _accept_answer(
+    services: Services,
+    principal: Principal,
+    thread_id: UUID,
+    body: RunCreate,
+    command: RunCommand,
+    limits: Limits,
+    idempotency: IdempotencyKey | None,
+) -> Accepted:
+    """Let the waiting run of a thread go on.
+
+    Raises:
+        AssistantNotFound: there is no such assistant.
+        ThreadNotFound: the user has no such thread.
+        NothingWaits: no run of it waits, or not for this any more.
+        ThreadTooLarge: the thread holds too much already for an answer as large as this one.
+        InvalidInput: the answer cannot be accepted as it is.
+    """
+    check_alone(body, command, services.settings.max_message_bytes)
+    assistant = services.graphs.resolve(body.assistant_id)
+    async with services.database.reading(principal) as tx:
+        waiting = await find_waiting_run(tx, thread_id)
+    state = await services.history.state(principal, thread_id)
+    async with services.database.reading(principal) as tx:
+        await require_waiting(tx, waiting)
+    resume = to_resume(body, command, assistant, waiting, state, services.settings, limits)
+    await require_room(services.database, principal, thread_id, resume.answers)
+    resumed = await resume_run(services.database, principal, waiting, resume, idempotency)
+    faults.reach("answer.accepted")
+    services.announcer.run_queued()
+    services.announcer.run_changed(run_key(principal.user_id, resumed.run.run_id))
+    services.announcer.run_changed(thread_key(principal.user_id, thread_id))
+    wanted = Wanted(resumed.after, modes=resume.stream_modes, subgraphs=resume.stream_subgraphs)
+    return Accepted(resumed.run, wanted)
+
+
+async def _accept_run(
+    services: Services,
+    principal: Principal,
+    thread_id: UUID,
+    body: RunCreate,
+    limits: Limits,
+    idempotency: IdempotencyKey | None,
 ) -> Run:
     """Put a run into its thread's queue.
 
@@ -50,11 +146,6 @@ async def accept_run(
         LimitReached: too many runs wait, or threads are kept; or the tokens are used up.
         InvalidInput: the run cannot be accepted as it is.
     """
-    if idempotency is not None:
-        # First: what follows looks at a state that the run itself has changed since.
-        async with services.database.reading(principal) as tx:
-            if (run_id := await made_before(tx, idempotency)) is not None:
-                return await get_run(tx, thread_id, run_id)
     assistant = services.graphs.resolve(body.assistant_id)
     request = to_run_request(body, assistant, services.settings, limits)
     metadata = run_metadata(body)

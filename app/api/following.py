@@ -60,14 +60,20 @@ def stream_run(
 
 
 def wait_for_run(
-    services: Services, principal: Principal, run: Run, *, ends_with_client: bool = False
+    services: Services,
+    principal: Principal,
+    run: Run,
+    *,
+    after: int = 0,
+    ends_with_client: bool = False,
 ) -> LiveResponse:
     """Answer with a run's final values, once it has them. Meanwhile, blank lines.
 
-    ``ends_with_client``: a client that goes away cancels the run.
+    ``after`` is the last event before what is waited for. ``ends_with_client``: a client that goes
+    away cancels the run.
     """
     return LiveResponse(
-        _final_values(services, principal, run),
+        _final_values(services, principal, run, after),
         media_type="application/json",
         beat=b"\n",
         expires_at=principal.identity.expires_at,
@@ -116,18 +122,18 @@ async def _frames(
 
 
 async def _final_values(
-    services: Services, principal: Principal, run: Run
+    services: Services, principal: Principal, run: Run, after: int
 ) -> AsyncGenerator[bytes, None]:
     try:
-        yield await _final_json(services, principal, run)
+        yield await _final_json(services, principal, run, after)
     except NotFound as error:  # deleted while it was waited for
         yield _failure_json(error.code, str(error))
 
 
-async def _final_json(services: Services, principal: Principal, run: Run) -> bytes:
+async def _final_json(services: Services, principal: Principal, run: Run, after: int) -> bytes:
     """The last values that the run itself reported, else those that it left in its thread."""
     values: StoredEvent | None = None
-    async with aclosing(follow_run(services, principal, run)) as pages:
+    async with aclosing(follow_run(services, principal, run, after)) as pages:
         async for page in pages:
             values = next((e for e in reversed(page.events) if e.event == "values"), values)
             if page.is_last and page.state in _FAILED:

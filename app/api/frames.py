@@ -31,6 +31,8 @@ class Wanted:
     """The last event in the log, where the client named one of its own."""
     modes: Collection[str] | None = None
     """Stream modes; None means everything."""
+    subgraphs: bool = True
+    """Whether those of graphs within the graph, too."""
     id_of: Callable[[int], str] = str
     """What an event's place in the log is called on this stream."""
     end_of: Callable[[UUID, RunState, int], bytes] = sse.end_frame
@@ -97,7 +99,8 @@ class RunFrames:
             missing = {"pruned_through": page.pruned_through}
             async for frame in self._gap(self.after, self.after, **missing):
                 yield frame
-        events = (event for event in page.events if sse.is_wanted(event.event, modes))
+        wanted = (event for event in page.events if sse.is_wanted(event.event, modes))
+        events = (event for event in wanted if self._wanted.subgraphs or "|" not in event.event)
         filled = self._services.states.fill(self._principal, self._run, events)
         async with aclosing(filled):
             async for event in filled:

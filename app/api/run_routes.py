@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Header, Query
 from starlette.responses import Response
 
 from app.api import sse
-from app.api.accepting import accept_run
+from app.api.accepting import accept
 from app.api.answers import bounded_list, json_answer, json_bytes_answer
 from app.api.cancelling import announce_deleted
 from app.api.dependencies import IN_TURN, LimitsDep, OpenStreamDep, PrincipalDep, ServicesDep
@@ -67,10 +67,13 @@ async def create_run(
     limits: LimitsDep,
     body: RunBody,
 ) -> Response:
-    """Accept a run: it is stored, and a worker will execute it."""
+    """Accept a run: it is stored, and a worker will execute it.
+
+    With a `command`, the thread's run that waits for a person goes on instead.
+    """
     if body.ends_with_client:
         raise InvalidInput("`on_disconnect: cancel` is for a run whose client streams or waits.")
-    run = await accept_run(services, principal, thread_id, body, limits, idempotency.with_body())
+    run = (await accept(services, principal, thread_id, body, limits, idempotency.with_body())).run
     return json_answer(run_json(run), headers={"Content-Location": run_location(run)})
 
 
@@ -90,9 +93,15 @@ async def create_and_stream_run(
     limits: LimitsDep,
     body: RunBody,
 ) -> Response:
-    """Accept a run and stream its events."""
-    run = await accept_run(services, principal, thread_id, body, limits, idempotency.with_body())
-    return stream_run(services, principal, run, Wanted(), ends_with_client=body.ends_with_client)
+    """Accept a run and stream its events; with a `command`, what follows the answer."""
+    accepted = await accept(services, principal, thread_id, body, limits, idempotency.with_body())
+    return stream_run(
+        services,
+        principal,
+        accepted.run,
+        accepted.wanted,
+        ends_with_client=body.ends_with_client,
+    )
 
 
 @router.post(
@@ -111,9 +120,15 @@ async def create_and_wait_for_run(
     limits: LimitsDep,
     body: RunBody,
 ) -> Response:
-    """Accept a run and answer with its final values."""
-    run = await accept_run(services, principal, thread_id, body, limits, idempotency.with_body())
-    return wait_for_run(services, principal, run, ends_with_client=body.ends_with_client)
+    """Accept a run, or with a `command` an answer to one, and answer with its final values."""
+    accepted = await accept(services, principal, thread_id, body, limits, idempotency.with_body())
+    return wait_for_run(
+        services,
+        principal,
+        accepted.run,
+        after=accepted.wanted.after,
+        ends_with_client=body.ends_with_client,
+    )
 
 
 @router.get(

@@ -43,6 +43,23 @@ class RunConfig(StrictModel):
     metadata: Metadata | None = None
 
 
+class RunCommand(StrictModel):
+    """What to tell a run that waits for a person."""
+
+    resume: Any = Field(
+        description="An answer by each open interrupt's id; or the bare answer to the only one."
+    )
+    update: Unavailable = None
+    goto: Unavailable = None
+
+    @field_validator("resume")
+    @classmethod
+    def _is_something(cls, value: object) -> object:
+        if value is None:
+            raise ValueError("LangGraph takes null for no answer: name the interrupt's id.")
+        return value
+
+
 class RunCreate(StrictModel):
     """A run to be accepted. Fields without a description are LangGraph's."""
 
@@ -82,7 +99,11 @@ class RunCreate(StrictModel):
     after_seconds: float | None = Field(
         None, ge=0, le=31_536_000, description="Begin no sooner than this."
     )
-    command: Unavailable = None
+    command: RunCommand | None = Field(
+        None,
+        description="With `resume`, the thread's waiting run goes on, and no other is made. What it"
+        " was made with may be repeated, not changed; `stream_mode` says what to read of the rest.",
+    )
     interrupt_before: Unavailable = None
     interrupt_after: Unavailable = None
     webhook: Unavailable = None
@@ -90,6 +111,11 @@ class RunCreate(StrictModel):
     on_completion: Unavailable = None
     strict_resume: Unavailable = None
     langsmith_tracer: Unavailable = None
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _says_something(cls, value: object) -> object:
+        return None if value == {} else value
 
     @field_validator("checkpoint_during")
     @classmethod

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 from langchain_core.messages import RemoveMessage
 
 from app.runs.threads import TITLE_LENGTH
+from app.runs.wire import to_json
 from tenancy.errors import InvalidInput
 
 MOST_MESSAGES = 100
@@ -109,6 +110,16 @@ def check_agent_input(given: Mapping[str, Any], where: str = "input") -> None:
         raise InvalidInput("Send at least one message.")
     if set(given) != {"messages"}:
         raise InvalidInput(f"`{where}` takes `messages` only.")
+
+
+def check_answer(given: object, most_bytes: int) -> None:
+    """Bound what a person answers to a run that waits.
+
+    Raises:
+        InvalidInput: it is too long.
+    """
+    if len(to_json(given)) > most_bytes:
+        raise InvalidInput(f"`command.resume` has at most {most_bytes} bytes.")
 
 
 def with_removals(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -116,7 +116,8 @@ class AcceptedRun:
     """Those that were cancelled on the spot; who follows them is to be told."""
 
 
-_NO_KEY = (None, None, None)
+NO_KEY = (None, None, None)
+"""What stands for a request without an idempotency key."""
 
 _COLUMNS = (
     runs.c.run_id,
@@ -186,7 +187,7 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
     run_id, create = uuid4(), if_not_exists == "create"
     kept = dict(metadata or {})
     what = (assistant_id, graph_id, request.as_json(), kept, title)
-    key = (idempotency.route, idempotency.key, idempotency.fingerprint) if idempotency else _NO_KEY
+    key = (idempotency.route, idempotency.key, idempotency.fingerprint) if idempotency else NO_KEY
     rows = await database.call(
         owner,
         _ACCEPT,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 from langgraph.errors import GraphDrained
+from langgraph.types import Command
 
 from app import faults
 from app.agent.answer import INCOMPLETE, STOPPED
@@ -19,7 +20,13 @@ from app.runs.events import CheckpointRef, Event
 from app.runs.referenced import persisted_channels, values_at
 from app.runs.wire import to_json
 from app.stopping import end_task, take_error
-from app.worker.begin import go_on_from, run_config, step_limit, thread_config
+from app.worker.begin import (
+    answers_that_are_due,
+    go_on_from,
+    run_config,
+    step_limit,
+    thread_config,
+)
 from app.worker.follow_stop import STOP_SECONDS, StopFollower
 from app.worker.outcome import (
     CANCELLED,
@@ -240,9 +247,12 @@ class Attempt:
         # graph that ends with the last step: one more, and the count here comes first.
         config = run_config(self._loaded, self._step_limit + 1, self._tools)
         has_begun = False
+        answers: dict[str, Any] = {}
         if not self._loaded.is_first:
-            head = await graph.aget_state(thread_config(self._loaded))
-            has_begun = go_on_from(config, head)
+            has_waited = bool(self._loaded.answers)
+            head = await graph.aget_state(thread_config(self._loaded), subgraphs=has_waited)
+            has_begun = go_on_from(config, head, has_waited=has_waited)
+            answers = answers_that_are_due(self._loaded.answers, head)
             await self._tell_values(graph, head)
             if self._steps_left <= 0:
                 self._stop.request_drain("steps")
@@ -252,7 +262,7 @@ class Attempt:
             before = thread_config(self._loaded)
             await repair_thread(graph, {"configurable": before["configurable"]})
         await self._require_checkpoint(config)
-        return self._loaded.request.input, config
+        return Command(resume=answers) if answers else self._loaded.request.input, config
 
     async def _require_checkpoint(self, config: RunnableConfig) -> None:
         """Make sure that the checkpoint that the client chose is there.

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from langgraph.types import StateSnapshot
+
+from app.runs.resuming import Resume
 from app.runs.runs import RunRequest
 from tenancy.errors import StoaError
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
     from langchain_core.callbacks import BaseCallbackHandler
     from langchain_core.runnables import RunnableConfig
-    from langgraph.types import StateSnapshot
+    from langgraph.types import Interrupt, PregelTask
 
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import ClaimedRun
@@ -42,6 +45,8 @@ class LoadedRun:
     cancel_requested: bool
     follows_failure: bool
     """Whether the run that wrote the thread's newest state may have left something undone."""
+    answers: Mapping[str, Any]
+    """What a person answered last to what the run waited for, by the interrupts' ids."""
     head: Mapping[str, Any]
     """The thread's newest checkpoint, read with the run; without an id where there is none."""
 
@@ -74,13 +79,14 @@ async def load_run(database: TenantDatabase, run: ClaimedRun, worker_id: UUID) -
     (row,) = await database.call(run, _BEGIN_ATTEMPT, *claim)
     try:
         request = RunRequest.from_json(row["request"])
+        resume = Resume.from_json(row["resume"]) if row["resume"] else None
     except (TypeError, KeyError) as error:
         raise RunUnreadable(row["next_seq"]) from error
     return LoadedRun(
         run=run,
         thread_id=row["run_thread_id"],
         graph_id=row["graph_id"],
-        request=request,
+        request=request if resume is None else resume.extended(request),
         metadata=row["run_metadata"],
         next_seq=row["next_seq"],
         attempts_spent=row["attempts_spent"],
@@ -88,6 +94,7 @@ async def load_run(database: TenantDatabase, run: ClaimedRun, worker_id: UUID) -
         steps=row["steps"],
         cancel_requested=row["cancel_requested"],
         follows_failure=row["follows_failure"],
+        answers={} if resume is None else resume.answers,
         head=row,
     )
 
@@ -134,14 +141,30 @@ def step_limit(loaded: LoadedRun, most: int) -> int:
     return int(loaded.request.config.get("recursion_limit", most))
 
 
-def go_on_from(config: RunnableConfig, head: StateSnapshot) -> bool:
+def go_on_from(config: RunnableConfig, head: StateSnapshot, *, has_waited: bool) -> bool:
     """Let a later attempt go on where an earlier one stopped; say whether one has written anything.
 
     It passes the original input again, which LangGraph does not apply twice. But once the thread's
     head is the run's own, the checkpoint that the client chose must go, or a second branch would
-    begin there.
+    begin there. So it must where the run ``has_waited``, at a head that may be another run's.
     """
-    has_begun: bool = (head.metadata or {}).get("run_id") == config["metadata"]["run_id"]
-    if has_begun:
+    is_own: bool = (head.metadata or {}).get("run_id") == config["metadata"]["run_id"]
+    if is_own or has_waited:
         config["configurable"].pop("checkpoint_id", None)
-    return has_begun
+    return is_own or has_waited
+
+
+def answers_that_are_due(answers: Mapping[str, Any], head: StateSnapshot) -> dict[str, Any]:
+    """Those of a person's answers whose questions are still open; ``head`` has subgraphs in it.
+
+    The others were taken by an attempt that came to its end later. Given again, they would answer
+    what the same node asked next.
+    """
+    asked = {interrupt.id for task in head.tasks for interrupt in _asked_in(task)}
+    return {id_: answer for id_, answer in answers.items() if id_ in asked}
+
+
+def _asked_in(task: PregelTask) -> list[Interrupt]:
+    """What a task waits for: a graph inside it knows that first."""
+    inner = task.state.tasks if isinstance(task.state, StateSnapshot) else ()
+    return [asked for each in inner for asked in _asked_in(each)] or list(task.interrupts)

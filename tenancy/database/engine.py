@@ -18,6 +18,7 @@ from tenancy.errors import (
     LeaseLost,
     LimitReached,
     MemoryFull,
+    NothingWaits,
     ServiceUnavailable,
     StoaError,
     ThreadBusy,
@@ -43,6 +44,7 @@ _REFUSALS: dict[str, type[StoaError]] = {
     "ST004": ThreadBusy,
     "ST005": IdempotencyConflict,
     "ST006": ThreadNotFound,
+    "ST009": NothingWaits,
 }
 """What functions of ours raise on purpose. ST007, an impossible transition, is a fault of ours."""
 SQLSTATE_LIMIT_REACHED = "ST008"

@@ -113,7 +113,7 @@ CREATE OR REPLACE FUNCTION tenant.begin_attempt(
 ) RETURNS TABLE (
   run_thread_id uuid, graph_id text, request jsonb, run_metadata jsonb, attempt int, next_seq int,
   attempts_spent int, active_seconds float8, cancel_requested boolean, steps int,
-  follows_failure boolean,
+  follows_failure boolean, resume jsonb,
   thread_id text, checkpoint jsonb, checkpoint_ns text, checkpoint_id text,
   parent_checkpoint_id text, metadata jsonb, channel_values bytea[], pending_writes bytea[]
 )
@@ -128,7 +128,7 @@ BEGIN
   PERFORM tenant.begin_write(p_user);
   PERFORM tenant.hold_fence(p_run, p_fence);
   SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt, r.attempts_spent,
-    r.active_seconds, r.cancel_requested_at IS NOT NULL AS cancel_requested
+    r.active_seconds, r.cancel_requested_at IS NOT NULL AS cancel_requested, r.resume
   INTO run
   FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run AND r.worker_id = p_worker;
   IF NOT FOUND THEN
@@ -158,7 +158,7 @@ BEGIN
   RETURN QUERY
   SELECT run.thread_id, run.graph_id, run.request, run.metadata, run.attempt, seq + 1,
     run.attempts_spent, run.active_seconds, run.cancel_requested, steps,
-    coalesce(unfinished, false), c.*
+    coalesce(unfinished, false), run.resume, c.*
   FROM (SELECT) AS one
   LEFT JOIN tenant.read_checkpoint(p_user, run.thread_id::text, '', NULL) AS c ON true;
 END $$;

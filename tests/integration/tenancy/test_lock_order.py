@@ -86,7 +86,7 @@ class Scene:
 
         return {
             "resume_run": resume(None, None, None),
-            "resume_run with a key": resume(KEY.route, KEY.key, b"body"),
+            "resume_run with a key": resume(KEY.route, "new", b"body"),
             **{f"accept_run {how}": accept(how, None) for how in ("enqueue", "reject")},
             **{f"accept_run {how}": accept(how, "new") for how in ("interrupt", "rollback")},
             "accept_run again": accept("enqueue", KEY.key),
