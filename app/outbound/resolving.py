@@ -23,7 +23,6 @@ Resolve = Callable[[str], Awaitable[Sequence[Address]]]
 """All addresses of a name; empty where there is none."""
 
 SECONDS = 5.0
-_MOST_ADDRESSES = 64
 
 
 async def resolve(name: str) -> Sequence[Address]:
@@ -51,4 +50,4 @@ async def _records(
         )
     except (dns.exception.DNSException, OSError, ValueError):
         return ()
-    return [ip_address(record.address) for record in answer][:_MOST_ADDRESSES]
+    return [ip_address(record.address) for record in answer]
