@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenancy.vault import VaultUnreadable
+from tenancy.vault.places import CREDENTIAL, credential_field
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from tenancy.principal import Owner
     from tenancy.vault import Vault
 
-_PURPOSE = "connection"
 _MOST_SEALINGS = 3
 """A data key goes at most once while something is being sealed under it."""
 
@@ -53,8 +53,8 @@ class CredentialKeeper:
             VaultUnreadable: the user's data key does not open.
         """
         for _ in range(_MOST_SEALINGS):
-            field = field_of(connection_id, kind)
-            sealed = await self._vault.seal(owner, _PURPOSE, field, plain)
+            field = credential_field(connection_id, kind)
+            sealed = await self._vault.seal(owner, CREDENTIAL, field, plain)
             outcome = await self._rows.keep(
                 owner,
                 connection_id,
@@ -77,10 +77,5 @@ class CredentialKeeper:
         """
         if credential.sealed is None or credential.kind is None:
             return None
-        field = field_of(credential.connection_id, credential.kind)
-        return self._vault.open_with(owner, credential.keys, _PURPOSE, field, credential.sealed)
-
-
-def field_of(connection_id: UUID, kind: StoredKind) -> str:
-    """Which value it is: that of another connection, or of another kind, is another one."""
-    return f"{connection_id}/{kind}"
+        field = credential_field(credential.connection_id, credential.kind)
+        return self._vault.open_with(owner, credential.keys, CREDENTIAL, field, credential.sealed)

@@ -32,6 +32,16 @@ BEGIN
     WHERE k.user_id = p_user ORDER BY k.version DESC;
 END $$;
 
+CREATE OR REPLACE FUNCTION tenant.data_key_age(p_user uuid) RETURNS float8
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_read(p_user);
+  RETURN (
+    SELECT extract(epoch FROM (SELECT clock_timestamp()) - max(k.created_at))::float8
+    FROM public.data_keys k WHERE k.user_id = p_user
+  );
+END $$;
+
 -- Two that make the same version at once get what the first of them stored: the newest key.
 CREATE OR REPLACE FUNCTION tenant.add_data_key(
   p_user uuid, p_version int, p_wrapping_key text, p_wrapped bytea

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tenancy.principal import Owner
 
 _READ = "SELECT version, wrapping_key, wrapped FROM tenant.read_data_keys($1)"
+_AGE = "SELECT tenant.data_key_age($1)"
 _ADD = "SELECT version, wrapping_key, wrapped FROM tenant.add_data_key($1, $2, $3, $4)"
 _REWRAP = "SELECT tenant.rewrap_data_key($1, $2, $3, $4, $5)"
 _DROP_UNUSED = "SELECT tenant.drop_unused_data_keys($1)"
@@ -28,6 +29,13 @@ class WrappedKey:
 async def read_data_keys(database: TenantDatabase, owner: Owner) -> list[WrappedKey]:
     """A user's data keys, the newest first; none before there is anything to seal."""
     return [WrappedKey(*row) for row in await database.call(owner, _READ)]
+
+
+async def data_key_age(database: TenantDatabase, owner: Owner) -> float | None:
+    """How many seconds ago a user's newest data key was made; None if there is none."""
+    (row,) = await database.call(owner, _AGE)
+    age: float | None = row[0]
+    return age
 
 
 async def add_data_key(database: TenantDatabase, owner: Owner, key: WrappedKey) -> WrappedKey:
