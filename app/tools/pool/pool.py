@@ -174,7 +174,8 @@ class ToolPool:
         with suppress(TimeoutError):
             async with asyncio.timeout(server.timeouts.connect):
                 while True:
-                    if (found := self._current.get(key)) is not None:
+                    found = self._current.get(key)
+                    if found is not None and not found.is_closing:
                         return found
                     if self._stopped or self._surroundings is None:
                         reason = Reason.CLOSED

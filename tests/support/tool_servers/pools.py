@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -108,7 +107,7 @@ class Footprint:
             each.pid for each in psutil.Process().children(recursive=True) if is_running(each.pid)
         )
     )
-    descriptors: int = field(default_factory=lambda: len(os.listdir("/proc/self/fd")))
+    descriptors: int = field(default_factory=lambda: len(list(Path("/proc/self/fd").iterdir())))
     tasks: frozenset[str] = field(
         default_factory=lambda: frozenset(each.get_name() for each in asyncio.all_tasks())
     )
