@@ -18,6 +18,7 @@ from app.models.seats import SeatKeeper
 from app.models.settings import ModelTiming
 from app.sharing import declared_pools, default_limits, full_name
 from app.worker.attempt import ExecutionLimits, ExecutionServices
+from app.worker.check_connections import ConnectionChecker
 from app.worker.claim import Claimer
 from app.worker.end import EndOfProcess
 from app.worker.equip import Outfitter
@@ -26,13 +27,22 @@ from app.worker.lease import LeaseKeeper
 from app.worker.metrics import MeasuredSeats
 from app.worker.reap import Reaper
 from app.worker.retention import Retention
+from app.worker.revoked import RevokedConnections
 from app.worker.tend import SeatTender
 from app.worker.tool_services import ToolServices, open_tools
 from app.worker.watch import Watcher
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.roles import assert_role
-from tenancy.database.signals import RUN_QUEUED, RUN_STOPPED, SEAT_GRANTED, Announcer, Listener
+from tenancy.database.signals import (
+    CHECK_WANTED,
+    CONNECTION_REVOKED,
+    RUN_QUEUED,
+    RUN_STOPPED,
+    SEAT_GRANTED,
+    Announcer,
+    Listener,
+)
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import StoaError
 from tenancy.reconcile.passing import reconcile
@@ -184,10 +194,16 @@ async def _start_duties(
         limits=default_limits(settings),
     )
     watcher = Watcher(worker_id, base.queue, claimer, settings.heartbeat_seconds)
+    tools = base.tools
+    checker = ConnectionChecker(
+        base.queue, tools.connections, tools.credentials, tools.pool, base.announcer
+    )
     heard: dict[str, Callable[[str | None], None]] = {
         RUN_QUEUED: claimer.look,
         RUN_STOPPED: watcher.hear,
         SEAT_GRANTED: base.keeper.hear,
+        CONNECTION_REVOKED: RevokedConnections(tools.known, tools.pool).hear,
+        CHECK_WANTED: checker.hear,
     }
     await _run(stack, Reaper(base.queue, base.announcer, settings.reap_seconds))
     await _run(stack, Retention(settings, base.execution.database))
@@ -195,6 +211,7 @@ async def _start_duties(
         stack, SeatTender(base.seats, base.pools, base.keeper, settings.seat_cooldown_seconds)
     )
     await _run(stack, watcher)
+    await _run(stack, checker)
     await _run(stack, Listener(listen_dsn(settings), heard))
     await _run(stack, claimer)
     return claimer

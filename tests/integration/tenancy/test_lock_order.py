@@ -69,7 +69,12 @@ class Scene:
 
     def calls(self) -> dict[str, Call]:
         """Every function that writes, with what makes it take all the locks that it can."""
-        return {**self._of_a_person(), **self._of_a_worker(), **self._of_everybody()}
+        return {
+            **self._of_a_person(),
+            **self._of_connections(),
+            **self._of_a_worker(),
+            **self._of_everybody(),
+        }
 
     def _of_a_person(self) -> dict[str, Call]:
         def accept(strategy: str, key: str | None) -> Call:
@@ -105,6 +110,37 @@ class Scene:
             "remember": _tenant("remember", self.user, None, None, MEMORY, "a fact", "{}"),
             "forget": _tenant("forget", self.user, None, None, None),
             "drop_expired_items": _tenant("drop_expired_items", self.user, 100),
+        }
+
+    def _of_connections(self) -> dict[str, Call]:
+        def mine(function: str, *arguments: Any) -> Call:
+            return _tenant(function, self.user, *arguments)
+
+        now = datetime.now(UTC)
+        noted = (1, "available", None, "[]", "v")
+        return {
+            "add_data_key": mine("add_data_key", 3, "k", b""),
+            "rewrap_data_key": mine("rewrap_data_key", 1, b"", "k2", b"w"),
+            "reseal_credential": mine("reseal_credential", CONNECTION, SEALED[1], SEALED[2]),
+            "drop_unused_data_keys": mine("drop_unused_data_keys"),
+            "destroy_data_keys": mine("destroy_data_keys"),
+            "add_connection": mine("add_connection", "new", "https://a.b", "none", None, 20),
+            "store_connection": mine("store_connection", "tickets", False),
+            "want_check": mine("want_check", "own", True, True),
+            "drop_credential disconnect": mine("drop_credential", "own", True, "disconnect"),
+            "drop_credential remove": mine("drop_credential", "own", True, "remove"),
+            "keep_credential": mine(
+                "keep_credential", CONNECTION, "oauth", SEALED[2], 60.0, None, False
+            ),
+            "begin_refresh": mine("begin_refresh", CONNECTION, 1, 60.0),
+            "end_refresh": mine("end_refresh", CONNECTION, 1, True),
+            "store_listing": mine("store_listing", "own", True, *noted),
+            "finish_check": mine("finish_check", CONNECTION, now, *noted),
+            "begin_authorization": mine(
+                "begin_authorization", "own", True, b"new", SEALED[2], 60.0, 1
+            ),
+            "take_authorization": mine("take_authorization", b"s"),
+            "claim_checks": _dispatch("claim_checks", 5, 5, 60.0),
         }
 
     def _of_a_worker(self) -> dict[str, Call]:
@@ -192,6 +228,7 @@ class Scene:
             "servers": AFTER_A_MODEL["servers"],
             **WHAT_BELONGS_TO_A_RUN,
             "queues": AFTER_A_MODEL["queues"],
+            **WHAT_BELONGS_TO_A_CONNECTION,
         }
 
 
@@ -218,6 +255,17 @@ AFTER_A_MODEL = {
     "queues": "SELECT 1 FROM run_queues FOR UPDATE",
 }
 
+WHAT_BELONGS_TO_A_CONNECTION = {
+    "data keys": "SELECT 1 FROM data_keys ORDER BY version FOR UPDATE",
+    "connections": "SELECT 1 FROM connections FOR UPDATE",
+    "authorizations": "SELECT 1 FROM authorizations FOR UPDATE",
+}
+
+CONNECTION = UUID("00000000-0000-4000-8000-000000000c02")
+"""Of a server of the person's own, by an authorization; another one is under way."""
+SEALED = {version: b"\1" + version.to_bytes(4, "big") + bytes(28) for version in (1, 2)}
+"""Under the older and the newest of two data keys."""
+
 POOLS = json.dumps(
     [
         {
@@ -237,6 +285,8 @@ SEATED = UUID("00000000-0000-4000-8000-0000000005ea")
 """A call that has a seat; another one of the same run waits."""
 
 PARTS = {
+    *("begin_upkeep", "hold_data_key", "hold_connection", "note_standing"),
+    "drop_authorizations",
     *("unbound", "user_id", "identity", "may_become", "guard_transition", "record_attempt"),
     *("hold_fence", "take_idempotency_key", "roll_back", "cancel_open_runs", "end_as_cancelled"),
     *("insert_checkpoints", "insert_events"),
@@ -248,6 +298,9 @@ PARTS = {
 """Called by the others only, in whose transactions they are tried."""
 
 READERS = {
+    *("sealed_under", "read_data_keys", "data_key_age", "read_older_credentials"),
+    *("vault_overview", "users_to_rekey", "read_connections", "read_connection"),
+    *("read_credential",),
     *("begin_read", "read_checkpoint", "read_log", "inspect_run", "count_thread_rows"),
     *("find_effect",),
     *("held_runs", "find_workers", "find_lost_runs", "rank_of", "head_of", "has_room"),
@@ -339,6 +392,7 @@ async def scene(
         )
     ids = await superuser.fetch("SELECT run_id FROM runs ORDER BY run_id")
     await make_calls(superuser, run)
+    await make_connection(superuser, alice)
     return Scene(alice.user_id, thread, run, worker, [row[0] for row in ids])
 
 
@@ -361,6 +415,29 @@ async def make_calls(superuser: asyncpg.Connection, run: ClaimedRun) -> None:
     )
     await superuser.execute("INSERT INTO plans (plan) VALUES ('default')")
     await superuser.execute("INSERT INTO user_limits (user_id) VALUES ($1)", run.user_id)
+
+
+async def make_connection(superuser: asyncpg.Connection, person: Principal) -> None:
+    """One that is authorized, is to be looked at, and is being authorized once more."""
+    await superuser.executemany(
+        "INSERT INTO data_keys (user_id, version, wrapping_key, wrapped) VALUES ($1, $2, 'k', '')",
+        [(person.user_id, version) for version in SEALED],
+    )
+    await superuser.execute(
+        """
+        INSERT INTO connections
+          (user_id, server, connection_id, url, auth, credential, credential_kind, check_wanted_at)
+        VALUES ($1, 'own', $2, 'https://a.b', 'oauth', $3, 'oauth', now())
+        """,
+        *(person.user_id, CONNECTION, SEALED[1]),
+    )
+    await superuser.execute(
+        """
+        INSERT INTO authorizations (user_id, state_hash, server, sealed, expires_at)
+        VALUES ($1, 's', 'own', $2, now() + interval '1 hour')
+        """,
+        *(person.user_id, SEALED[2]),
+    )
 
 
 every_situation = pytest.mark.parametrize("scene", SITUATIONS, indirect=True)
