@@ -15,12 +15,11 @@ import httpx
 import pytest
 
 from tenancy.database.engine import DatabaseUnavailable
-from tenancy.database.retry import while_database_is_away
 from tenancy.database.tenant import TenantDatabase
-from tenancy.errors import LeaseLost, StoaError
 from tests.integration.worker import traps
 from tests.integration.worker.traps import Seen
 from tests.support.frames import Frame, new_thread, read_run, start_run
+from tests.support.lost_writes import lose_a_write
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 
@@ -55,29 +54,6 @@ async def superuser(service: RunningService) -> AsyncIterator[asyncpg.Connection
         yield connection
     finally:
         await connection.close()
-
-
-class FailsOnce:
-    """Fails at one call, counted from 0, and otherwise does what it stands for."""
-
-    def __init__(self, real: Any, at: int, error: StoaError) -> None:
-        self._real = real
-        self._left = at
-        self._error = error
-
-    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self._left -= 1
-        if self._left == -1:
-            raise self._error
-        return await self._real(*args, **kwargs)
-
-
-def lose_a_write(
-    monkeypatch: pytest.MonkeyPatch, at: int = 0, error: StoaError | None = None
-) -> None:
-    """Let one of the saver's writes fail for good, so that the run is given back."""
-    failing = FailsOnce(while_database_is_away, at, error or LeaseLost())
-    monkeypatch.setattr("tenancy.checkpoints.saver.while_database_is_away", failing)
 
 
 async def begin(
