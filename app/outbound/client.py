@@ -10,6 +10,7 @@ import httpcore
 import httpx
 
 from app.outbound.bodies import Bounds
+from app.outbound.errors import AnswerBroken
 from app.outbound.exchange import (
     Exchange,
     LibraryErrors,
@@ -92,12 +93,24 @@ class _Transport(httpx.AsyncHTTPTransport):
         exchange = Exchange(self._guard, self._bounds, _ERRORS)
         sent = super().handle_async_request
         response = await exchange.head(str(request.url), lambda: sent(request))
+        if response.has_redirect_location and not _is_url(response.headers["location"]):
+            await response.aclose()
+            raise AnswerBroken
         return httpx.Response(
             response.status_code,
             headers=unpacked_headers(response.headers.raw),
             stream=_Body(exchange, response),
             extensions=response.extensions,
         )
+
+
+def _is_url(location: str) -> bool:
+    """Whether the client can read it, as it does though it does not go there."""
+    try:
+        httpx.URL(location)
+    except httpx.InvalidURL:
+        return False
+    return True
 
 
 class _Body(httpx.AsyncByteStream):

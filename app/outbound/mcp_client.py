@@ -12,6 +12,7 @@ import httpx2
 from httpcore2._types import SOCKET_OPTION
 
 from app.outbound.bodies import Bounds
+from app.outbound.errors import AnswerBroken
 from app.outbound.exchange import (
     Exchange,
     LibraryErrors,
@@ -118,12 +119,24 @@ class _Transport(httpx2.AsyncHTTPTransport):
         exchange = Exchange(self._guard, self._bounds, _ERRORS)
         sent = super().handle_async_request
         response = await exchange.head(str(request.url), lambda: sent(request))
+        if response.has_redirect_location and not _is_url(response.headers["location"]):
+            await response.aclose()
+            raise AnswerBroken
         return httpx2.Response(
             response.status_code,
             headers=unpacked_headers(response.headers.raw),
             stream=_Body(exchange, response),
             extensions=response.extensions,
         )
+
+
+def _is_url(location: str) -> bool:
+    """Whether the client can read it, as it does though it does not go there."""
+    try:
+        httpx2.URL(location)
+    except httpx2.InvalidURL:
+        return False
+    return True
 
 
 class _Body(httpx2.AsyncByteStream):
