@@ -35,13 +35,20 @@ LANGUAGE sql IMMUTABLE AS $$
   CROSS JOIN LATERAL unnest(s.stems) AS u (stem)
 $$;
 
--- What is asked for, one row per word: as it is written, and as the beginning of a longer one.
+-- What is asked for, one row per word: as it is written, and as the beginning of a longer one. A
+-- word with a capital letter within a sentence counts double: a name, or a noun in German, says
+-- more of what is asked than a verb.
 CREATE OR REPLACE FUNCTION tenant.terms_asked(p_query text)
-RETURNS TABLE (term bigint, exact tsquery, loose tsquery)
+RETURNS TABLE (term bigint, exact tsquery, loose tsquery, weight float8)
 LANGUAGE sql IMMUTABLE AS $$
+  WITH names AS (
+    SELECT to_tsvector('pg_catalog.simple', coalesce(string_agg(m.word[1], ' '), '')) AS words
+    FROM regexp_matches(left(p_query, 2000), '(?<=[^.!?\s]\s+)[[:upper:]]\S*', 'g') AS m (word)
+  )
   SELECT row_number() OVER (ORDER BY s.token),
          string_agg(q.quoted, '|')::tsquery,
-         string_agg(q.quoted || CASE WHEN length(u.stem) >= 4 THEN ':*' ELSE '' END, '|')::tsquery
+         string_agg(q.quoted || CASE WHEN length(u.stem) >= 4 THEN ':*' ELSE '' END, '|')::tsquery,
+         CASE WHEN s.token = ANY (tsvector_to_array((SELECT n.words FROM names n))) THEN 2 ELSE 1 END
   FROM tenant.stems(to_tsvector('pg_catalog.simple', left(p_query, 2000))) AS s
   CROSS JOIN LATERAL unnest(s.stems) AS u (stem)
   CROSS JOIN LATERAL (
@@ -58,8 +65,9 @@ $$;
 -- the items that are searched: of one person's rows, never of anybody else's. A word that is only
 -- the beginning of one that is there counts a third.
 -- By embeddings, where one of the question is given: the cosine with those of the same model.
--- Both: reciprocal rank fusion, 1 / (20 + rank) from either. No scale of a model or of a language
--- is in it, so it holds for whichever are used.
+-- Both: each scaled to what there is among these items, the worst 0 and the best 1, and three parts
+-- of words to seven of sense. So neither a model's scale nor a language's is in it. An item without
+-- an embedding counts by its words alone.
 CREATE OR REPLACE FUNCTION tenant.ranked_items(
   p_user uuid, p_prefix text, p_below boolean, p_query text, p_vector real[], p_model text
 ) RETURNS TABLE (prefix text, key text, score double precision)
@@ -78,12 +86,13 @@ LANGUAGE sql STABLE AS $$
     FROM items i
   ),
   hits AS MATERIALIZED (
-    SELECT i.prefix, i.key, length(i.words) AS length, t.term, i.words @@ t.exact AS is_exact
+    SELECT i.prefix, i.key, length(i.words) AS length, t.term, t.weight,
+           i.words @@ t.exact AS is_exact
     FROM items i JOIN tenant.terms_asked(p_query) t ON i.words @@ t.loose
   ),
   rarity AS MATERIALIZED (
     SELECT h.term, h.is_exact,
-           CASE WHEN h.is_exact THEN 1 ELSE 1 / 3.0 END
+           CASE WHEN h.is_exact THEN 1 ELSE 1 / 3.0 END * min(h.weight)
              * ln(1 + (t.items - count(*) + 0.5) / (count(*) + 0.5)) AS weight
     FROM hits h CROSS JOIN total t GROUP BY h.term, h.is_exact, t.items
   ),
@@ -93,20 +102,23 @@ LANGUAGE sql STABLE AS $$
     FROM hits h JOIN rarity r ON (r.term, r.is_exact) = (h.term, h.is_exact) CROSS JOIN total t
     GROUP BY h.prefix, h.key, h.length, t.length
   ),
-  placed AS (
-    SELECT w.prefix, w.key, w.score, rank() OVER (ORDER BY w.score DESC) AS by_words,
-           NULL::bigint AS by_sense
-    FROM by_words w
-    UNION ALL
-    SELECT i.prefix, i.key, NULL, NULL, rank() OVER (ORDER BY i.alike DESC)
-    FROM items i WHERE i.alike IS NOT NULL
+  best AS MATERIALIZED (
+    SELECT (SELECT max(w.score) FROM by_words w) AS words, min(i.alike) AS least,
+           max(i.alike) AS most
+    FROM items i
+  ),
+  scaled AS (
+    SELECT i.prefix, i.key, w.score AS bare, coalesce(w.score / b.words, 0) AS words,
+           CASE WHEN i.alike IS NOT NULL
+             THEN coalesce((i.alike - b.least) / nullif(b.most - b.least, 0), 1) END AS sense
+    FROM items i LEFT JOIN by_words w USING (prefix, key) CROSS JOIN best b
+    WHERE w.score IS NOT NULL OR i.alike IS NOT NULL
   )
-  SELECT p.prefix, p.key,
-         CASE WHEN p_vector IS NULL THEN max(p.score)
-           ELSE sum(coalesce(1.0 / (20 + p.by_words), 0) + coalesce(1.0 / (20 + p.by_sense), 0))
+  SELECT s.prefix, s.key,
+         CASE WHEN p_vector IS NULL THEN s.bare
+           ELSE 0.3 * s.words + 0.7 * coalesce(s.sense, s.words)
          END::float8
-  FROM placed p
-  GROUP BY p.prefix, p.key
+  FROM scaled s
 $$;
 
 -- A person's memories that answer a question best. They bind the user themselves.
