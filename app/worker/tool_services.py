@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from app.connections.credentials import Credentials
 from app.connections.known import KnownConnections
-from app.connections.oauth.client import PublicAddress
 from app.connections.oauth.oauth import OAuth
-from app.connections.opening import open_vault
+from app.connections.opening import open_vault, public_address
 from app.connections.standing import UserConnections
 from app.memory.embedding import Embedder
 from app.outbound import guarded_mcp_client_factory
@@ -54,8 +53,7 @@ async def open_tools(
         database, servers, announcer, own_allowed=settings.mcp_own_servers
     )
     known = KnownConnections()
-    url = settings.public_url
-    oauth = OAuth(PublicAddress(None if url is None else str(url)))
+    oauth = OAuth(public_address(settings))
     vault = open_vault(settings, database)
     credentials = Credentials(connections.rows, vault, oauth, announcer, known)
     pool = ToolPool.from_settings(settings, servers.values(), guarded_mcp_client_factory)
