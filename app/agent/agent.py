@@ -11,8 +11,8 @@ from langgraph.types import Send
 
 from app.agent.answer import INCOMPLETE, stream_answer
 from app.agent.asking import (
+    ASKED_TOO_MUCH,
     answered_calls,
-    asked_too_much,
     put_to_person,
     questions_for,
     stopped_at,
@@ -21,7 +21,7 @@ from app.agent.equipment import equipment
 from app.agent.prompt import build_prompt
 from app.agent.state import SHOWN, AgentState, AskingCall, ToolTask
 from app.stopping import stop_of
-from app.tools.calls import AgentTool, run_call
+from app.tools.calls import AgentTool, error_result, run_call
 from app.tools.questions import Asked, questions_of_call
 from app.tools.site import CallSite, site_of_call
 
@@ -77,8 +77,11 @@ def build_agent(
             made = await run_call(state["call"], usable, stop, run.slots, run.earlier)
             return {"messages": [made]}
         except Asked as asked:
-            call = stopped_at(state, asked.questions)
-        return {"messages": [asked_too_much(state)]} if call is None else {"asking": [call]}
+            tool = usable[state["call"]["name"]]
+            call = stopped_at(state, asked.questions, tool)
+        if call is None:
+            return {"messages": [error_result(state["call"], ASKED_TOO_MUCH, tool)]}
+        return {"asking": [call]}
 
     graph = StateGraph(AgentState)
     graph.add_node("model", answer)

@@ -10,18 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-from langchain_core.messages import ToolMessage
 from langgraph.types import interrupt
 
 from app.agent.forms import check_content
 from app.agent.state import AskingCall, ToolTask
 from app.tools.questions import CallQuestions, Reply
-from app.tools.servers import SEPARATOR
 from tenancy.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from app.tools.calls import AgentTool
     from app.tools.questions import Question
 
 ELICITATION = "elicitation"
@@ -50,33 +48,21 @@ def questions_for(task: ToolTask) -> CallQuestions:
     return CallQuestions({key: Reply(**reply) for key, reply in replies.items()})
 
 
-def stopped_at(task: ToolTask, questions: Sequence[Question]) -> AskingCall | None:
+def stopped_at(task: ToolTask, questions: Sequence[Question], tool: AgentTool) -> AskingCall | None:
     """The call as it waits for the person; None where its server asks more than it may."""
     asked = [_question_json(question) for question in questions]
     rounds = task.get("rounds", 0) + 1
     too_large = any(len(json.dumps(each)) > MOST_QUESTION_BYTES for each in asked)
     if rounds > MOST_ROUNDS or not 0 < len(asked) <= MOST_QUESTIONS or too_large:
         return None
-    server, _, tool = task["call"]["name"].partition(SEPARATOR)
     return AskingCall(
         call=task["call"],
         message_id=task["message_id"],
         replies=dict(task.get("replies", {})),
         rounds=rounds,
-        server=server,
-        tool=tool,
+        server=tool.server,
+        tool=tool.own_name or tool.name,
         questions=asked,
-    )
-
-
-def asked_too_much(task: ToolTask) -> ToolMessage:
-    """The result of a call whose server asks more than it may."""
-    return ToolMessage(
-        ASKED_TOO_MUCH,
-        id=str(uuid4()),
-        tool_call_id=_id_of(task),
-        name=task["call"]["name"],
-        status="error",
     )
 
 

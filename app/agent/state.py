@@ -40,7 +40,7 @@ class ToolTask(TypedDict):
 class AskingCall(ToolTask):
     """A call that stopped at questions of its server, until it is made again with the replies."""
 
-    server: str
+    server: str | None
     tool: str
     """As the server calls it."""
     questions: list[dict[str, Any]]

@@ -6,8 +6,9 @@ import pytest
 
 from tenancy.errors import LeaseLost
 from tests.integration.worker import traps
-from tests.integration.worker.test_langgraph import begin, lose_a_write
+from tests.integration.worker.test_langgraph import begin
 from tests.support.frames import read_run
+from tests.support.lost_writes import lose_a_write
 from tests.support.postgres import PostgresServer
 from tests.support.service import running_service
 
