@@ -17,7 +17,17 @@ export default defineConfig({
   },
   server: {
     proxy: Object.fromEntries(
-      ["/me", "/threads", "/events", "/admin", "/auth", "/info", "/ok"].map((path) => [path, service]),
+      [
+        "/me",
+        "/memories",
+        "/connections",
+        "/threads",
+        "/events",
+        "/admin",
+        "/auth",
+        "/info",
+        "/ok",
+      ].map((path) => [path, service]),
     ),
   },
   test: {

@@ -2,20 +2,30 @@ import { MantineProvider } from "@mantine/core";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { lazy } from "react";
 import { useTranslation } from "react-i18next";
-import { useRoute } from "wouter";
+import { useLocation, useRoute } from "wouter";
 
 import { toProblem } from "./api/problem";
 import { ChatPage } from "./chat/ChatPage";
 import { Layout } from "./layout/Layout";
 import { LoadedPage } from "./layout/LoadedPage";
-import { PATHS } from "./layout/paths";
+import { pageAt, type PATHS } from "./layout/paths";
 import { LiveProvider } from "./live/useLive";
 import { SessionGate } from "./session/SessionGate";
 import { theme } from "./theme";
 import { useTabTitle } from "./threads/useTabTitle";
 
 const LimitsPage = lazy(() => import("./limits/LimitsPage"));
+const MemoriesPage = lazy(() => import("./memories/MemoriesPage"));
 const OperatorPage = lazy(() => import("./operator/OperatorPage"));
+const ToolsPage = lazy(() => import("./tools/ToolsPage"));
+
+/** The pages beside the chats. */
+const PAGES = {
+  usage: { title: "usage.title", Content: LimitsPage },
+  operator: { title: "operator.title", Content: OperatorPage },
+  tools: { title: "connections.title", Content: ToolsPage },
+  memory: { title: "memories.title", Content: MemoriesPage },
+} as const satisfies Record<keyof typeof PATHS, unknown>;
 
 const MAX_RETRIES = 2;
 
@@ -38,16 +48,20 @@ const queries = new QueryClient({
 function Routes() {
   const { t } = useTranslation();
   const [, params] = useRoute("/chat/:threadId");
-  const [isUsage] = useRoute(PATHS.usage);
-  const [isOperator] = useRoute(PATHS.operator);
+  const [path] = useLocation();
   const threadId = params?.threadId ?? null;
-  useTabTitle(threadId, isUsage ? t("usage.title") : isOperator ? t("operator.title") : null);
+  const name = pageAt(path);
+  const page = name === null ? null : PAGES[name];
+  useTabTitle(threadId, page && t(page.title));
   return (
     <Layout activeId={threadId}>
-      {isUsage || isOperator ? (
-        <LoadedPage>{isUsage ? <LimitsPage /> : <OperatorPage />}</LoadedPage>
-      ) : (
+      {page === null ? (
         <ChatPage threadId={threadId} />
+      ) : (
+        // A page that could not be loaded is none of the next one's business.
+        <LoadedPage key={name}>
+          <page.Content />
+        </LoadedPage>
       )}
     </Layout>
   );

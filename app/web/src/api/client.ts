@@ -32,12 +32,21 @@ interface Asking {
   signal?: AbortSignal;
 }
 
+/** What came back, with what was said about it. */
+export interface Answered<Answer> {
+  answer: Answer;
+  headers: Headers;
+}
+
 /**
  * Ask a route that is Stoa's own, which LangGraph's client does not know.
  *
  * An answer that is none is thrown like that client's are, for `toProblem`.
  */
-export async function ask<Answer>(path: string, asking: Asking = {}): Promise<Answer> {
+export async function askFully<Answer>(
+  path: string,
+  asking: Asking = {},
+): Promise<Answered<Answer>> {
   const { method = "GET", body, signal = null } = asking;
   const headers = new Headers({ Accept: "application/json" });
   if (body !== undefined) headers.set("Content-Type", "application/json");
@@ -52,7 +61,13 @@ export async function ask<Answer>(path: string, asking: Asking = {}): Promise<An
     const { status } = response;
     throw Object.assign(new Error(`${method} ${path}: ${status}`), { status, text, response });
   }
-  return (text === "" ? undefined : JSON.parse(text)) as Answer;
+  const answer = (text === "" ? undefined : JSON.parse(text)) as Answer;
+  return { answer, headers: response.headers };
+}
+
+/** The same, where only the answer matters. */
+export async function ask<Answer>(path: string, asking: Asking = {}): Promise<Answer> {
+  return (await askFully<Answer>(path, asking)).answer;
 }
 
 /** Who is signed in. */

@@ -1,4 +1,4 @@
-import { ask } from "./client";
+import { ask, askFully } from "./client";
 
 /** Something that is remembered about the person. */
 export interface Memory {
@@ -13,11 +13,21 @@ export interface Memory {
 
 const at = (memoryId: string) => `/memories/${encodeURIComponent(memoryId)}`;
 
-export function fetchMemories(
-  page: { limit: number; offset: number },
+/** Some of them, the newest first. */
+export interface MemoryPage {
+  memories: Memory[];
+  /** How many there are in all. */
+  total: number;
+}
+
+export async function fetchMemories(
+  { limit, offset }: { limit: number; offset: number },
   signal: AbortSignal,
-): Promise<Memory[]> {
-  return ask<Memory[]>(`/memories?limit=${page.limit}&offset=${page.offset}`, { signal });
+): Promise<MemoryPage> {
+  const path = `/memories?limit=${limit}&offset=${offset}`;
+  const { answer, headers } = await askFully<Memory[]>(path, { signal });
+  const total = Number(headers.get("X-Pagination-Total") ?? "");
+  return { memories: answer, total: Math.max(total, offset + answer.length) };
 }
 
 /** Those that fit what is looked for, the best first. */

@@ -5,3 +5,9 @@ export const PATHS = {
   tools: "/tools",
   memory: "/memory",
 } as const;
+
+/** The page that is at an address; null where a chat is. */
+export function pageAt(path: string): keyof typeof PATHS | null {
+  const [name] = Object.entries(PATHS).find(([, address]) => address === path) ?? [null];
+  return name as keyof typeof PATHS | null;
+}

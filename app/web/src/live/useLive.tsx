@@ -12,6 +12,7 @@ import { watchedFetch } from "../api/client";
 import type { Limits, RunChange } from "../api/limits";
 import { refreshThread } from "../chat/threadQueries";
 import { THREADS_KEY } from "../threads/useThreads";
+import { type ConnectionEvent, keepConnection } from "../tools/connectionCache";
 import { gathered } from "./gathered";
 import { LiveEvents, type LiveState } from "./LiveEvents";
 import type { LiveEvent } from "./readEvents";
@@ -33,6 +34,7 @@ function keeper(queries: QueryClient): (event: LiveEvent) => void {
   return ({ name, data }) => {
     if (name === "limits") queries.setQueryData<Limits>(LIMITS_KEY, data as Limits);
     else if (name === "run") refresh((data as RunChange).thread_id);
+    else if (name === "connection") keepConnection(queries, data as ConnectionEvent);
   };
 }
 

@@ -386,6 +386,10 @@ export const de: Catalogue = {
       full: "im Augenblick sind zu viele Verbindungen offen",
       needs_key: "er braucht einen Schlüssel",
       needs_authorization: "er braucht Ihre Anmeldung",
+      closed: "die Verbindung wurde geschlossen",
+      own_servers_not_allowed: "eigene Server sind hier nicht erlaubt",
+      vault: "wer den Dienst betreibt, muss nach den Schlüsseln sehen",
+      disconnected: "er ist nicht verbunden",
       unavailable: "er ist nicht verfügbar",
     },
     shared: "Für alle derselbe",
@@ -464,7 +468,9 @@ export const de: Catalogue = {
         "Wer den Dienst betreibt, muss ihn zuerst bei diesem Server anmelden.",
       oauth_refused: "Die Anmeldung des Servers geschieht nicht auf eine sichere Weise.",
       own_servers_not_allowed: "Eigene Server sind hier nicht erlaubt.",
-      server_exists: "Einen Server dieses Namens gibt es schon.",
+      connection_exists: "Einen Server dieses Namens gibt es schon.",
+      too_many_own_servers:
+        "Sie haben so viele eigene Server, wie es sein dürfen. Entfernen Sie zuerst einen.",
       url_not_allowed: "Diese Adresse ist nicht erlaubt: Sie muss öffentlich sein und mit https:// beginnen.",
       vault_not_configured:
         "Schlüssel können hier noch nicht aufbewahrt werden. Bitte sagen Sie es dem, der den Dienst betreibt.",

@@ -8,7 +8,7 @@ import { adminWhyText, shortId } from "./adminText";
 import { Facts } from "./Facts";
 import classes from "./Operator.module.css";
 import { ShortId } from "./ShortId";
-import { useEditing } from "./useEditing";
+import { useEditing } from "../layout/useEditing";
 import { UserLimitsForm } from "./UserLimitsForm";
 
 interface PersonItemProps {

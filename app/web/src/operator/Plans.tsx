@@ -10,7 +10,7 @@ import { Facts } from "./Facts";
 import { LimitsForm } from "./LimitsForm";
 import classes from "./Operator.module.css";
 import { usePlans, useSaving } from "./useAdmin";
-import { useEditing } from "./useEditing";
+import { useEditing } from "../layout/useEditing";
 
 interface PlanListProps {
   plans: Plan[];

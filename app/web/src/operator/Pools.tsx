@@ -10,7 +10,7 @@ import { Facts } from "./Facts";
 import { errorsOf, type FieldErrors, readNumber } from "./limitFields";
 import classes from "./Operator.module.css";
 import { useSaving } from "./useAdmin";
-import { useEditing } from "./useEditing";
+import { useEditing } from "../layout/useEditing";
 
 function CapacityForm({ pool, onClose }: { pool: AdminPool; onClose: () => void }) {
   const { t } = useTranslation();

@@ -5,6 +5,8 @@ import {
   IconListDetails,
   IconLogout,
   IconMoon,
+  IconNotes,
+  IconPlugConnected,
   IconSelector,
   IconSun,
   IconUserCircle,
@@ -82,6 +84,22 @@ function PageItems({ isOperator, onOpen }: PageItemsProps) {
         leftSection={<IconChartBar size={16} aria-hidden />}
       >
         {t("session.usage")}
+      </Menu.Item>
+      <Menu.Item
+        component={Link}
+        href={PATHS.tools}
+        onClick={onOpen}
+        leftSection={<IconPlugConnected size={16} aria-hidden />}
+      >
+        {t("session.tools")}
+      </Menu.Item>
+      <Menu.Item
+        component={Link}
+        href={PATHS.memory}
+        onClick={onOpen}
+        leftSection={<IconNotes size={16} aria-hidden />}
+      >
+        {t("session.memory")}
       </Menu.Item>
       {isOperator && (
         <Menu.Item

@@ -1,7 +1,8 @@
-import { Alert, Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
 import type { ThreadSummary } from "../api/types";
+import { Confirm } from "../layout/Confirm";
 import { useDeleteThread } from "./useThreads";
 
 interface DeleteThreadProps {
@@ -32,28 +33,17 @@ export function DeleteThread({ thread, onClose, onDeleted }: DeleteThreadProps) 
   }
 
   return (
-    <Modal
-      opened={thread !== null}
+    <Confirm
+      isOpen={thread !== null}
+      title={t("remove.title")}
+      confirm={t("remove.confirm")}
+      cancel={t("remove.cancel")}
+      failure={deletion.isError ? t("remove.failed") : null}
+      isPending={deletion.isPending}
+      onConfirm={confirm}
       onClose={close}
-      title={<Text fw={600}>{t("remove.title")}</Text>}
-      closeButtonProps={{ "aria-label": t("remove.cancel"), size: 44, iconSize: 20 }}
-      lockScroll={false}
-      // The text would lose its title while the dialog fades.
-      transitionProps={{ duration: 0 }}
-      centered
     >
-      <Stack>
-        <Text>{t("remove.text", { title: thread?.title ?? t("threads.untitled") })}</Text>
-        {deletion.isError && <Alert color="red">{t("remove.failed")}</Alert>}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={close} data-autofocus>
-            {t("remove.cancel")}
-          </Button>
-          <Button color="red" loading={deletion.isPending} onClick={confirm}>
-            {t("remove.confirm")}
-          </Button>
-        </Group>
-      </Stack>
-    </Modal>
+      <Text>{t("remove.text", { title: thread?.title ?? t("threads.untitled") })}</Text>
+    </Confirm>
   );
 }
