@@ -232,8 +232,7 @@ class ServerEntry(_Strict):
             raise ValueError("`stoa.readable` means nothing beside `url`; leave it out")
 
     def _check_program(self, command: str) -> None:
-        path = PurePath(command)
-        if not path.is_absolute() and len(path.parts) != 1:
+        if "/" in command and not PurePath(command).is_absolute():
             raise ValueError("`command` must be a program's name or an absolute path")
         if any(not PurePath(each).is_absolute() for each in self.stoa.readable):
             raise ValueError("`stoa.readable` must be absolute paths")

@@ -175,6 +175,11 @@ class Connection:
         self._answered()
         return result
 
+    def _lose(self, reason: Reason) -> None:
+        """It is lost; unless its time to open is over, and this is what comes of giving it up."""
+        if self._opening is None or not self._opening.expired():
+            self.close(reason)
+
     def _unavailable(self) -> ToolServerUnavailable:
         reason = self.ended.result() if self.ended.done() else Reason.CLOSED
         return ToolServerUnavailable(self.server.name, reason)
@@ -223,7 +228,7 @@ class Connection:
                     self.server,
                     credential,
                     surroundings,
-                    opening.Heard(changed=self._changed.set, lost=self.close),
+                    opening.Heard(changed=self._changed.set, lost=self._lose),
                 )
                 line: Line = await stack.enter_async_context(opened)
                 self._line = line

@@ -85,7 +85,7 @@ def call(request: dict[str, Any]) -> dict[str, Any]:  # noqa: C901, PLR0911 - on
             return text(json.dumps(dict(os.environ)))
         case "sleep":
             Path("asleep").touch()
-            time.sleep(arguments.get("seconds", 3600))
+            time.sleep(arguments.get("for_seconds", 3600))
             return text("slept")
         case "die":
             os._exit(3)

@@ -1,0 +1,120 @@
+"""What a server lists is kept within bounds, whatever it says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import mcp_types
+import pytest
+
+from app.tools.pool.listing import (
+    MAX_DESCRIPTION,
+    MAX_LISTING_BYTES,
+    MAX_NAME,
+    MAX_PAGES,
+    MAX_SCHEMA_BYTES,
+    MAX_SCHEMA_DEPTH,
+    MAX_TOOLS,
+    Listing,
+    list_within_bounds,
+    within_bounds,
+)
+from app.tools.servers import McpServer, StdioTransport
+
+SERVER = McpServer("any", StdioTransport("any"))
+
+
+def tool(name: str, description: str = "", schema: dict[str, Any] | None = None) -> mcp_types.Tool:
+    return mcp_types.Tool(
+        name=name, description=description, input_schema=schema or {"type": "object"}
+    )
+
+
+def listed(*tools: mcp_types.Tool, server: McpServer = SERVER) -> Listing:
+    return within_bounds(tools, server)
+
+
+def names(listing: Listing) -> list[str]:
+    return [each.name for each in listing.tools]
+
+
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(depth):
+        schema = {"not": schema}
+    return {"type": "object", "properties": schema}
+
+
+class Server:
+    """Answers with a page that always has a next one."""
+
+    def __init__(self, cursor: str | None = None) -> None:
+        self.pages = 0
+        self.cursor = cursor
+
+    async def page(self, cursor: str | None) -> mcp_types.ListToolsResult:
+        self.pages += 1
+        return mcp_types.ListToolsResult(
+            tools=[tool(f"tool-{self.pages}")], next_cursor=self.cursor or str(self.pages)
+        )
+
+
+class TestPages:
+    async def test_an_endless_listing_ends(self) -> None:
+        server = Server()
+        listing = await list_within_bounds(server.page, SERVER)
+        assert server.pages == MAX_PAGES
+        assert len(listing.tools) == MAX_PAGES
+
+    async def test_a_cursor_that_comes_again_ends_it(self) -> None:
+        server = Server(cursor="same")
+        await asyncio.wait_for(list_within_bounds(server.page, SERVER), 5)
+        assert server.pages == 2
+
+
+class TestTools:
+    def test_are_as_many_as_there_may_be(self) -> None:
+        listing = listed(*(tool(f"tool-{n}") for n in range(MAX_TOOLS + 5)))
+        assert len(listing.tools) == MAX_TOOLS
+        assert listing.left_out == 5
+
+    def test_are_those_that_the_operator_offers(self) -> None:
+        tools = [tool("a"), tool("b"), tool("c")]
+        only = McpServer("any", StdioTransport("any"), allow=frozenset("ab"), deny=frozenset("b"))
+        assert names(listed(*tools, server=only)) == ["a"]
+
+    def test_are_each_there_once(self) -> None:
+        listing = listed(tool("a", "first"), tool("a", "second"))
+        assert [each.description for each in listing.tools] == ["first"]
+
+    def test_have_descriptions_of_a_bounded_length(self) -> None:
+        (found,) = listed(tool("a", "x" * 100_000)).tools
+        assert len(found.description) == MAX_DESCRIPTION
+
+    @pytest.mark.parametrize(
+        "unusable",
+        [
+            tool("x" * (MAX_NAME + 1)),
+            tool("a\nb"),
+            tool("deep", schema=nested(MAX_SCHEMA_DEPTH)),
+            tool("long", schema={"type": "object", "x": "y" * MAX_SCHEMA_BYTES}),
+        ],
+        ids=["name", "line", "depth", "size"],
+    )
+    def test_that_are_beyond_bounds_are_left_out(self, unusable: mcp_types.Tool) -> None:
+        listing = listed(unusable, tool("good"))
+        assert names(listing) == ["good"]
+        assert listing.left_out == 1
+
+    def test_do_not_take_more_room_together_than_there_is(self) -> None:
+        schema = {"type": "object", "x": "y" * (MAX_SCHEMA_BYTES - 100)}
+        listing = listed(*(tool(f"tool-{n}", schema=schema) for n in range(40)))
+        assert len(listing.tools) == MAX_LISTING_BYTES // MAX_SCHEMA_BYTES
+        assert listing.left_out == 40 - len(listing.tools)
+
+
+class TestVersion:
+    def test_is_another_for_another_listing(self) -> None:
+        assert listed(tool("a")).version == listed(tool("a")).version
+        assert listed(tool("a")).version != listed(tool("a", "changed")).version
