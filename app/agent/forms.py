@@ -13,7 +13,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-_TYPES = frozenset({"string", "number", "integer", "boolean", "array"})
+_TYPES = ("string", "number", "integer", "boolean", "array")
 _BOUNDS = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
 _NAME = re.compile(r"[\w.-]{1,64}")
 
@@ -35,9 +35,7 @@ def _form(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {str(name): _field(each) for name, each in fields.items()},
-        "required": [name for name in required if name in fields]
-        if isinstance(required, list)
-        else [],
+        "required": [name for name in fields if isinstance(required, list) and name in required],
         "additionalProperties": False,
     }
 

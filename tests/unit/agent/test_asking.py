@@ -1,0 +1,122 @@
+"""What a server may ask in the middle of a call, and what answers it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.agent.asking import (
+    MOST_QUESTION_BYTES,
+    MOST_QUESTIONS,
+    MOST_ROUNDS,
+    InvalidReply,
+    check_replies,
+    questions_for,
+    stopped_at,
+)
+from app.agent.state import ToolTask
+from app.tools.calls import AgentTool
+from app.tools.questions import Question, Reply
+
+FORM = {"type": "object", "properties": {"seat": {"type": "string"}}, "required": ["seat"]}
+SEAT = Question("Which seat?", FORM)
+PAY = Question("Pay there", None, "https://shop.test/pay")
+
+
+async def book() -> str:
+    """Book."""
+    return "booked"
+
+
+TOOL = AgentTool.from_function(book, read_only=False, timeout_seconds=1)
+
+
+def task(**fields: Any) -> ToolTask:
+    call = {"name": "shop__book", "args": {}, "id": "c1", "type": "tool_call"}
+    made: Any = {"call": call, "message_id": "m1", **fields}
+    task: ToolTask = made
+    return task
+
+
+def asked(*questions: Question, call_id: str = "c1") -> dict[str, Any]:
+    """A call as it stands in the interrupt's value."""
+    told = [
+        {"key": q.key, "message": q.message, "schema": q.schema, "url": q.url} for q in questions
+    ]
+    return {"server": "shop", "tool": "book", "tool_call_id": call_id, "questions": told}
+
+
+VALUE = {"type": "elicitation", "calls": [asked(SEAT, PAY), asked(SEAT, call_id="c2")]}
+ACCEPTED = {"action": "accept", "content": {"seat": "7a"}}
+GOOD: dict[str, Any] = {
+    "c1": {SEAT.key: ACCEPTED, PAY.key: {"action": "accept"}},
+    "c2": {SEAT.key: {"action": "decline"}},
+}
+
+
+class TestACallThatStopsAtQuestions:
+    def test_waits_with_them_and_with_what_was_answered_before(self) -> None:
+        replies = {"k": {"action": "cancel"}}
+        call = stopped_at(task(replies=replies, rounds=1), [SEAT], TOOL)
+        assert call is not None
+        assert (call["replies"], call["rounds"]) == (replies, 2)
+        assert [each["key"] for each in call["questions"]] == [SEAT.key]
+
+    @pytest.mark.parametrize(
+        ("rounds", "questions"),
+        [
+            (MOST_ROUNDS, [SEAT]),
+            (0, []),
+            (0, [SEAT] * (MOST_QUESTIONS + 1)),
+            (0, [Question("x" * MOST_QUESTION_BYTES, None)]),
+        ],
+        ids=["too often", "nothing", "too much", "at too great length"],
+    )
+    def test_is_over_where_its_server_asks_more_than_it_may(
+        self, rounds: int, questions: list[Question]
+    ) -> None:
+        assert stopped_at(task(rounds=rounds), questions, TOOL) is None
+
+    def test_is_made_again_with_every_reply(self) -> None:
+        again = task(replies={"a": ACCEPTED, "b": {"action": "decline"}})
+        assert questions_for(again).replies == {
+            "a": Reply("accept", {"seat": "7a"}),
+            "b": Reply("decline"),
+        }
+        assert questions_for(task()).replies == {}
+
+
+class TestAnAnswer:
+    @pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
+    def test_has_a_reply_to_each_question_of_each_call(self, action: str) -> None:
+        reply = ACCEPTED if action == "accept" else {"action": action}
+        check_replies(VALUE, {"replies": {**GOOD, "c2": {SEAT.key: reply}}})
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            None,
+            "yes",
+            {},
+            GOOD,
+            {"replies": None},
+            {"replies": GOOD, "more": 1},
+            {"replies": {"c1": GOOD["c1"]}},
+            {"replies": {**GOOD, "c3": {}}},
+            {"replies": {**GOOD, "c2": {}}},
+            {"replies": {**GOOD, "c2": {PAY.key: {"action": "accept"}}}},
+            {"replies": {**GOOD, "c2": {SEAT.key: "accept"}}},
+            {"replies": {**GOOD, "c2": {SEAT.key: {}}}},
+            {"replies": {**GOOD, "c2": {SEAT.key: {"action": "approve"}}}},
+            {"replies": {**GOOD, "c2": {SEAT.key: {"action": ["accept"]}}}},
+            {"replies": {**GOOD, "c2": {SEAT.key: {"action": "accept"}}}},
+            {"replies": {**GOOD, "c2": {SEAT.key: {**ACCEPTED, "by": "me"}}}},
+            {"replies": {**GOOD, "c2": {SEAT.key: {**ACCEPTED, "action": "decline"}}}},
+            {"replies": {**GOOD, "c2": {SEAT.key: {**ACCEPTED, "content": {"seat": 7}}}}},
+            {"replies": {**GOOD, "c1": {**GOOD["c1"], PAY.key: ACCEPTED}}},
+        ],
+    )
+    def test_of_any_other_form_is_refused(self, answer: object) -> None:
+        with pytest.raises(InvalidReply):
+            check_replies(VALUE, answer)
