@@ -1,0 +1,189 @@
+"""Servers of people's own: wherever their addresses lead, they lead to nothing inside."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.outbound.addresses import Address, is_public
+from tests.support.postgres import PostgresServer
+from tests.support.service import RunningService, running_service
+from tests.support.sites import Site, answer, certificate, redirect, site
+
+PORT = 8443
+PUBLIC = "127.83.9.1"
+"""An address of loopback that plays a public one."""
+INNER = "127.83.9.2"
+NAMES = {
+    "open.stoa.dev": [PUBLIC],
+    "inner.stoa.dev": [INNER],
+    "both.stoa.dev": [PUBLIC, INNER],
+    "metadata.stoa.dev": ["169.254.169.254"],
+    "mapped.stoa.dev": ["::ffff:127.0.0.1"],
+}
+CANARY = "k-canary-4711"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return certificate(tmp_path_factory.mktemp("authority"), "open.stoa.dev")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def outside(authority: Path) -> Any:
+    """The internet as the worker sees it: names of ours, and one address that is public."""
+
+    async def resolve_by(_resolver: object, name: str) -> Sequence[Address]:
+        return [ip_address(each) for each in NAMES.get(name, [])]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.outbound.resolving.resolve_by", resolve_by)
+        patch.setattr("app.outbound.guard.is_public", lambda a: str(a) == PUBLIC or is_public(a))
+        context = ssl.create_default_context(cafile=authority)
+        patch.setattr("app.outbound.mcp_client.public_tls", lambda: context)
+        yield
+
+
+@pytest.fixture(scope="module")
+async def service(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[RunningService]:
+    async with running_service(
+        postgres,
+        mcp_own_servers=True,
+        mcp_folder=tmp_path_factory.mktemp("mcp"),
+        vault_keys="k1:" + base64.b64encode(bytes(range(32))).decode(),
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+async def inner() -> AsyncIterator[Site]:
+    """What nobody is to reach from outside."""
+    async with site({"/mcp": answer(b"inner")}, host=INNER, port=PORT) as served:
+        yield served
+
+
+@pytest.fixture
+async def public(authority: Path) -> AsyncIterator[Site]:
+    """A server somewhere on the internet."""
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(authority, authority.with_name("key.pem"))
+    async with site(tls=tls, host=PUBLIC, port=PORT, name="open.stoa.dev") as served:
+        yield served
+
+
+async def looked_at(service: RunningService, person: str, name: str, **body: Any) -> Any:
+    """Add a server, and see how it stands once a worker has looked at it."""
+    client = service.client(person)
+    added = await client.post("/connections", json={"name": name, **body})
+    assert added.status_code == 201, added.text
+    async with asyncio.timeout(30):
+        while True:
+            found = (await client.get(f"/connections/{name}")).json()
+            if found["state"] not in {"unknown", "checking"}:
+                return found
+            await asyncio.sleep(0.05)
+
+
+class TestAnAddressThatIsNoneOfThePublicInternet:
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "",
+            "open.stoa.dev/mcp",
+            "http://open.stoa.dev/mcp",
+            "ftp://open.stoa.dev/mcp",
+            "file:///etc/passwd",
+            "https://localhost/mcp",
+            "https://LOCALHOST./mcp",
+            "https://127.0.0.1/mcp",
+            "https://127.1/mcp",
+            "https://2130706433/mcp",
+            "https://0x7f000001/mcp",
+            "https://0177.0.0.1/mcp",
+            "https://10.0.0.1/mcp",
+            "https://169.254.169.254/latest/meta-data/",
+            "https://100.100.100.200/",
+            "https://[::1]/mcp",
+            "https://[::ffff:127.0.0.1]/mcp",
+            "https://[fd00:ec2::254]/latest/",
+            "https://[64:ff9b::a00:1]/mcp",
+            "https://[2002:7f00:1::]/mcp",
+            "https://[fe80::1%25eth0]/mcp",
+            "https://metadata.google.internal/",
+            "https://db.internal/mcp",
+            "https://postgres/mcp",
+            "https://open.stoa.dev./mcp",
+            "https://open.stoa.dev:5432/mcp",
+            "https://open.stoa.dev:0/mcp",
+            "https://me:secret@open.stoa.dev/mcp",
+            "https://open.stoa.dev@127.0.0.1/mcp",
+            "https://open.stoa.dev\\@127.0.0.1/mcp",
+            "https://open.stoa.dev/mcp\r\nHost: inner",
+            "https://open.stoa.dev/" + "a" * 5000,
+        ],
+    )
+    async def test_is_answered_422_and_kept_nowhere(
+        self, service: RunningService, url: str
+    ) -> None:
+        client = service.client("mallory")
+        refused = await client.post("/connections", json={"name": "mine", "url": url})
+        assert refused.status_code == 422
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert "secret" not in refused.text
+        assert (await client.get("/connections")).json() == []
+
+
+class TestAServerWhoseNameLeadsInside:
+    @pytest.mark.parametrize("host", ["inner", "both", "metadata", "mapped"])
+    async def test_stands_like_one_that_does_not_exist_and_is_never_connected_to(
+        self, service: RunningService, inner: Site, public: Site, host: str
+    ) -> None:
+        key = {"kind": "key", "key": CANARY}
+        url = f"https://{host}.stoa.dev:{PORT}/mcp"
+        found = await looked_at(service, f"mallory-{host}", "mine", url=url, credential=key)
+        nowhere = await looked_at(
+            service, f"mallory-{host}", "nowhere", url="https://nowhere.stoa.dev/mcp"
+        )
+        told = ("state", "reason", "tools")
+        assert [found[each] for each in told] == [nowhere[each] for each in told]
+        assert (found["state"], found["reason"]) == ("unavailable", "unreachable")
+        assert (inner.connections, public.connections) == (0, 0)
+
+
+class TestAServerThatLeadsElsewhere:
+    @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary Redirect"])
+    @pytest.mark.parametrize(
+        "target",
+        [f"http://{INNER}:{PORT}/mcp", f"https://inner.stoa.dev:{PORT}/mcp", "//127.0.0.1/mcp"],
+        ids=["address", "name", "relative"],
+    )
+    async def test_is_left_and_takes_the_key_nowhere(
+        self, service: RunningService, public: Site, inner: Site, status: str, target: str
+    ) -> None:
+        public.replies["/mcp"] = redirect(target, status)
+        person = f"mallory-{status[:3]}-{target[:9]}"
+        key = {"kind": "key", "header": "X-Api-Key", "key": CANARY}
+        found = await looked_at(service, person, "mine", url=public.url + "/mcp", credential=key)
+        assert found["state"] == "unavailable"
+        assert any(f"X-Api-Key: {CANARY}".lower() in head.lower() for head in public.heads)
+        assert inner.connections == 0
+        assert CANARY not in str(found)
+
+
+class TestAServerThatSaysTooMuch:
+    async def test_is_unavailable_and_told_of_without_its_words(
+        self, service: RunningService, public: Site
+    ) -> None:
+        public.replies["/mcp"] = answer(b"<script>" + b"x" * 100_000, Content_Type="text/html")
+        found = await looked_at(service, "mallory-words", "mine", url=public.url + "/mcp")
+        assert found["state"] == "unavailable"
+        assert "script" not in str(found)
