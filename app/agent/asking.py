@@ -26,9 +26,9 @@ ELICITATION = "elicitation"
 """The ``type`` of the interrupt's value."""
 MOST_ROUNDS = 5
 """How often one call may come back to the person."""
-MOST_QUESTIONS = 10
+MOST_QUESTIONS = 16
 """In one round of one call."""
-MOST_QUESTION_BYTES = 32 * 1024
+MOST_QUESTION_BYTES = 128 * 1024
 """Of one question, as JSON."""
 ASKED_TOO_MUCH = "The tool asked the person more than it may, and was not called again."
 
