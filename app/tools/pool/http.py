@@ -52,16 +52,19 @@ def operators_client(
     )
 
 
-class Statuses:
-    """What one connection's requests were answered with, as far as it was no success."""
+class Answers:
+    """What one connection's requests are answered with: looked at, and bounded."""
 
-    def __init__(self, heard: Callable[[int], None]) -> None:
-        self._heard = heard
+    def __init__(self, failed: Callable[[int], None], too_long: Callable[[], None]) -> None:
+        """``failed`` is told of every status above 399, ``too_long`` of what is not read on."""
+        self._failed = failed
+        self._too_long = too_long
 
     def client(self, make: ClientFactory, headers: Mapping[str, str]) -> httpx2.AsyncClient:
         """A client that follows no redirect, and reads no more than it may."""
         timeout = httpx2.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS)
         client = make(headers=dict(headers), timeout=timeout)
+        client.headers["Accept-Encoding"] = "identity"
         client.follow_redirects = False
         # What the protocol's library follows by itself, it follows so many times.
         client.max_redirects = 0
@@ -70,9 +73,12 @@ class Statuses:
 
     async def _look(self, response: httpx2.Response) -> None:
         if response.status_code >= _FAILED:
-            self._heard(response.status_code)
+            self._failed(response.status_code)
+        # Nobody asked for it to be packed, and what it unpacks to is not bounded.
+        if "content-encoding" in response.headers:
+            del response.headers["content-encoding"]
         if not response.headers.get("content-type", "").lower().startswith(_EVENTS):
-            response.stream = _Bounded(response.stream)
+            response.stream = _Bounded(response.stream, self._too_long)
 
 
 class AnswerTooLong(httpx2.StreamError):
@@ -85,14 +91,16 @@ class AnswerTooLong(httpx2.StreamError):
 class _Bounded(httpx2.AsyncByteStream):
     """A body that fails once it is longer than it may be."""
 
-    def __init__(self, body: object) -> None:
+    def __init__(self, body: object, too_long: Callable[[], None]) -> None:
         self._body = body
+        self._too_long = too_long
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = MAX_ANSWER_BYTES
         async for chunk in self._body:  # type: ignore[attr-defined]
             left -= len(chunk)
             if left < 0:
+                self._too_long()
                 raise AnswerTooLong
             yield chunk
 

@@ -15,7 +15,7 @@ from mcp import ClientSession
 from mcp.shared.message import SessionMessage
 
 from app.tools.pool.failures import Reason, reason_of_status
-from app.tools.pool.http import MAX_ANSWER_BYTES, ClientFactory, Statuses
+from app.tools.pool.http import MAX_ANSWER_BYTES, Answers, ClientFactory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -139,10 +139,10 @@ class HttpWire(StreamableHttpTransport):
         elicit: ElicitationFnT,
     ) -> None:
         headers = {**transport.headers, **credential.headers}
-        statuses = Statuses(self._heard)
+        answers = Answers(self._failed, lambda: self.loss.settle(Reason.PROTOCOL))
 
         def client(**_: object) -> httpx2.AsyncClient:
-            return statuses.client(make, headers)
+            return answers.client(make, headers)
 
         super().__init__(
             transport.url,
@@ -174,7 +174,7 @@ class HttpWire(StreamableHttpTransport):
         finally:
             self.loss.settle(self.failure or Reason.UNREACHABLE)
 
-    def _heard(self, status: int) -> None:
+    def _failed(self, status: int) -> None:
         """A credential that is refused, or a forgotten session, ends the connection.
 
         Other failures belong to their request: a server of an older protocol answers the question

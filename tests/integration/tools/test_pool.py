@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -41,12 +41,12 @@ async def pool(tmp_path: Path) -> AsyncIterator[ToolPool]:
 
 
 @pytest.fixture(autouse=True)
-def quiet_logs(caplog: pytest.LogCaptureFixture) -> AsyncIterator[None]:
+def quiet_logs(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Whatever happens to connections, nothing that their tasks did wrong is in a log."""
-    yield  # type: ignore[misc]
-    said = " ".join(record.getMessage() + str(record.exc_info) for record in caplog.records)
+    yield
+    logged = " ".join(record.getMessage() + str(record.exc_info) for record in caplog.records)
     for wrong in ("cancel scope", "never retrieved", "Task was destroyed", "Traceback"):
-        assert wrong not in said
+        assert wrong not in logged
 
 
 async def pid(pool: ToolPool, owner: UserId, server: McpServer, version: int = 0) -> int:
@@ -70,15 +70,15 @@ class TestSharing:
         limits = PoolLimits(total=20)
 
         # When each of them notes something of their own, all at the same time, twice
-        async def noting(owner: UserId, text: str) -> tuple[int, list[str], str]:
+        async def noting(pool: ToolPool, owner: UserId, text: str) -> tuple[str, list[str], str]:
             async with pool.lease(owner, quick(), NO_CREDENTIAL) as connection:
                 about = json.loads(await said(connection, "whoami"))
                 notes, file = json.loads(await said(connection, "note", text=text))
                 return about["folder"], notes, file
 
         async with running_pool(tmp_path, limits=limits) as pool:
-            first = await asyncio.gather(*(noting(each, f"{each} 1") for each in people))
-            second = await asyncio.gather(*(noting(each, f"{each} 2") for each in people))
+            first = await asyncio.gather(*(noting(pool, each, f"{each} 1") for each in people))
+            second = await asyncio.gather(*(noting(pool, each, f"{each} 2") for each in people))
 
         # Then nobody has seen a process, a folder or a note of anybody else's
         assert len({folder for folder, _, _ in first}) == len(people)
@@ -249,7 +249,7 @@ class TestRoom:
         people = [somebody() for _ in range(6)]
         processes: set[str] = set()
 
-        async def working(owner: UserId) -> None:
+        async def working(pool: ToolPool, owner: UserId) -> None:
             for turn in range(6):
                 server = quick(name=f"server-{turn % 3}")
                 async with pool.lease(owner, server, NO_CREDENTIAL) as connection:
@@ -260,7 +260,7 @@ class TestRoom:
 
         # When they all do so at once, Then every lease holds from its beginning to its end
         async with running_pool(tmp_path, limits=PoolLimits(total=6, per_user=2)) as pool:
-            await asyncio.gather(*(working(each) for each in people))
+            await asyncio.gather(*(working(pool, each) for each in people))
             assert pool.open_connections <= 6
         assert len(processes) > 3 * len(people)  # some were evicted, and opened again
         assert "tool server lost" not in caplog.text

@@ -33,10 +33,12 @@ class HttpToolServer:
     """A running server, and what it was sent."""
 
     url: str = ""
-    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
-    """Method and headers, in their order."""
-    asked: int = 0
-    """How often the tool that asks was called, retries included."""
+    requests: list[dict[str, str]] = field(default_factory=list)
+    """The headers of each, in their order."""
+    paths: set[str] = field(default_factory=set)
+    silent: bool = False
+    """Whether requests are heard and not answered."""
+    _server: Any = None
     status: int | None = None
     """What everything is answered with instead, once it is set."""
     location: str = ""
@@ -46,7 +48,12 @@ class HttpToolServer:
 
     def headers(self, name: str) -> list[str | None]:
         """One header of all requests."""
-        return [headers.get(name) for _, headers in self.requests]
+        return [headers.get(name) for headers in self.requests]
+
+    def cut(self) -> None:
+        """Cut every connection as a crash does."""
+        for each in list(self._server.server_state.connections):
+            each.transport.abort()
 
     def build(self) -> MCPServer[Any]:
         server: MCPServer[Any] = MCPServer("far", log_level="CRITICAL")
@@ -77,7 +84,7 @@ class HttpToolServer:
         async def grow(context: Context[Any, Any]) -> str:
             """Have a tool more."""
             server.add_tool(add, name="grown")
-            await context.session.send_tool_list_changed()
+            await context.notify_tools_changed()
             return "grown"
 
         return server
@@ -88,7 +95,10 @@ class HttpToolServer:
                 await app(scope, receive, send)
                 return
             headers = {k.decode(): v.decode() for k, v in scope["headers"]}
-            self.requests.append((scope["method"], headers))
+            self.requests.append(headers)
+            self.paths.add(scope["path"])
+            if self.silent:
+                await self.let_go.wait()
             if self.status is None:
                 await app(scope, receive, send)
                 return
@@ -109,7 +119,7 @@ async def http_tool_server() -> AsyncIterator[HttpToolServer]:
     config = uvicorn.Config(
         app, log_config=None, lifespan="on", timeout_graceful_shutdown=0, ws="none"
     )
-    server = uvicorn.Server(config)
+    server = running._server = uvicorn.Server(config)
     task = asyncio.create_task(server._serve([listening]), name="tool server over HTTP")
     try:
         yield running

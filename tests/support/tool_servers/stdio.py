@@ -21,7 +21,8 @@ from typing import Any
 BEHAVIOUR = set(sys.argv[1:])
 NOTES: list[str] = []
 EXTRA: list[str] = []
-CALLS = 0
+LATER: list[str] = []
+"""Lines that came while something else was waited for."""
 
 TOOLS = (
     "note",
@@ -44,7 +45,7 @@ def say(message: dict[str, Any]) -> None:
 
 
 def hear() -> dict[str, Any] | None:
-    line = sys.stdin.readline()
+    line = LATER.pop(0) if LATER else sys.stdin.readline()
     return json.loads(line) if line else None
 
 
@@ -118,9 +119,13 @@ def ask(arguments: dict[str, Any]) -> dict[str, Any]:
     schema = {"type": "object", "properties": {"name": {"type": "string"}}}
     params = {"message": arguments.get("message", "Who?"), "requestedSchema": schema}
     say({"id": "q1", "method": "elicitation/create", "params": params})
-    while (reply := hear()) is not None:
+    others: list[str] = []
+    while line := sys.stdin.readline():
+        reply = json.loads(line)
         if reply.get("id") == "q1":
+            LATER.extend(others)
             return text(json.dumps(reply.get("result") or reply.get("error")))
+        others.append(line)
     return text("nothing")
 
 
