@@ -21,6 +21,8 @@ from tests.support.model_server import ScriptedModelServer
 from tests.support.weights import give_weights
 
 SERVICE = {"postgres", "gateway", "web", "worker"}
+KEYED = {"kind": "key"}
+"""A credential that is to be set later."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,11 @@ async def ollama() -> AsyncIterator[str]:
 async def development(data: Path, ollama: str, *options: str) -> AsyncIterator[Command]:
     """``stoa dev`` on this folder, ready."""
     port = str(free_port())
-    environment = {"STOA_OLLAMA_URL": ollama, "STOA_MODEL": "scripted"}
+    environment = {
+        "STOA_OLLAMA_URL": ollama,
+        "STOA_MODEL": "scripted",
+        "STOA_MCP_OWN_SERVERS": "true",
+    }
     arguments = ("dev", "--data", str(data), "--port", port, *options)
     async with stoa(*arguments, environment=environment) as command:
         assert await command.until(f"{READY}: http://localhost:{port}"), command.output
@@ -73,6 +79,9 @@ class TestRunning:
             assert str(tmp_path / "data") in command.output
             async with signed_in(command, "ada") as client:
                 assert (await client.get("/me")).status_code == 200
+                own = {"name": "mine", "url": "https://mcp.invalid.net/", "credential": KEYED}
+                added = await client.post("/connections", json=own)
+                assert added.status_code == 201, added.text  # there is a vault to keep a key in
             command.interrupt()
             assert await command.ended() == 0
             assert await command.leaves_nothing()

@@ -13,6 +13,7 @@ from app.dev.supervisor.health import answers
 from app.dev.supervisor.plans import Addresses, plans
 from app.dev.supervisor.program import Program
 from app.dev.supervisor.service import Service
+from app.dev.supervisor.vault import ensure_vault_keys
 
 
 class Development:
@@ -69,6 +70,7 @@ class Development:
 
     async def _start(self) -> None:
         """Start all processes at once; each gets its turn when what it needs is there."""
+        ensure_vault_keys(self._folder.path)
         await self._postgres.prepare()
         chosen = plans(self._addresses, self._folder.path, self._postgres)
         self._programs = {name: Program(plan) for name, plan in chosen.items()}

@@ -16,7 +16,10 @@ _MARK = "stoa-data"
 _FORMAT = "1"
 _ROOM_BYTES = 300_000_000
 # What people made. The model's weights can stay: they are the same for everybody.
-_DATA = ("postgres", "postgres.new", "postgres.log", "credentials.json", "gateway-key.json")
+_DATA = (
+    *("postgres", "postgres.new", "postgres.log", "credentials.json"),
+    *("gateway-key.json", "vault-keys", "mcp"),
+)
 
 
 @dataclass(frozen=True)

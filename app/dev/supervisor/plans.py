@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from app.dev.ports import LOOPBACK
 from app.dev.postgres import EmbeddedPostgres
 from app.dev.supervisor.ollama import LOCAL_MODEL
 from app.dev.supervisor.program import STOA, Plan
+from app.dev.supervisor.vault import NAME as VAULT_KEYS
 
 # People are known by issuer and name, so it must not change with the port.
 _ISSUER = "https://gateway.stoa.localhost"
@@ -40,7 +42,10 @@ class Addresses:
 
 def plans(addresses: Addresses, data: Path, postgres: EmbeddedPostgres) -> dict[str, Plan]:
     """Return the plan of every program by its name."""
-    service = _service_settings(addresses, postgres)
+    service = {
+        **_unless_set(_connection_settings(addresses, data)),
+        **_service_settings(addresses, postgres),
+    }
     owner = {**service, "STOA_OWNER_DATABASE_URL": postgres.dsn("owner")}
     web = f"http://{LOOPBACK}:{addresses.web}"
     gateway = f"http://{LOOPBACK}:{addresses.gateway}"
@@ -63,6 +68,20 @@ def _model(port: int, data: Path) -> Plan:
     command = [*STOA, "model", "--host", LOOPBACK, "--port", str(port)]
     command += ["--cache", str(data / "model"), "--slots", str(_MODEL_SLOTS)]
     return Plan("model", command, {}, health=f"http://{LOOPBACK}:{port}/api/version")
+
+
+def _connection_settings(addresses: Addresses, data: Path) -> dict[str, str]:
+    """What people's connections to tool servers are kept with, so that they can be tried."""
+    return {
+        "STOA_VAULT_KEYS_FILE": str(data / VAULT_KEYS),
+        "STOA_PUBLIC_URL": addresses.public,
+        "STOA_MCP_FOLDER": str(data / "mcp"),
+    }
+
+
+def _unless_set(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those for which the developer has not set anything themselves in the environment."""
+    return {name: value for name, value in settings.items() if name not in os.environ}
 
 
 def _service_settings(addresses: Addresses, postgres: EmbeddedPostgres) -> Mapping[str, str]:
