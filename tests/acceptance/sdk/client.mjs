@@ -40,6 +40,16 @@ const rest = await collected(
 const waited = await client.runs.wait(thread.thread_id, "agent", { input });
 const background = await client.runs.create(thread.thread_id, "agent", { input });
 const final = await client.runs.join(thread.thread_id, background.run_id);
+const asking = await client.threads.create();
+const asked = await client.runs.wait(asking.thread_id, "asking", {
+  input: { question: "May I?" },
+});
+const answered = await collected(
+  elsewhere.runs.stream(asking.thread_id, "asking", {
+    command: { resume: { [asked.__interrupt__[0].id]: "yes" } },
+  }),
+);
+const asker = await client.runs.list(asking.thread_id);
 const missing = await client.threads.get(crypto.randomUUID()).catch((error) => error.status);
 
 const runs = await client.runs.list(thread.thread_id);
@@ -66,6 +76,9 @@ console.log(
     rest,
     waited,
     final,
+    asked,
+    answered,
+    asker,
     runs,
     state,
     history,

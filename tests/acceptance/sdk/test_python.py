@@ -357,3 +357,31 @@ class TestErrors:
         nobody = running.deployment.sdk("nobody", running.first)
         with pytest.raises(AuthenticationError):
             await nobody.threads.search(headers={"Authorization": "Bearer forged"})
+
+
+class TestARunThatWaits:
+    async def test_goes_on_with_what_the_client_answers(self, client: LangGraphClient) -> None:
+        thread_id = await new_thread(client)
+        question: dict[str, Any] = {"question": "May I?"}
+        asked = cast("dict[str, Any]", await client.runs.wait(thread_id, "asking", input=question))
+        assert [each["value"] for each in asked["__interrupt__"]] == [question]
+        parts = [
+            part
+            async for part in client.runs.stream(thread_id, "asking", command={"resume": "yes"})
+        ]
+        assert parts[-2].data == {**question, "answer": "yes"}
+        assert parts[-1].data["status"] == "success"
+        (run,) = await client.runs.list(thread_id)
+        assert run["run_id"] == parts[0].data["run_id"]
+
+    async def test_is_answered_by_the_interrupts_id_and_waited_for(
+        self, client: LangGraphClient
+    ) -> None:
+        thread_id = await new_thread(client)
+        await client.runs.wait(thread_id, "asking", input={"question": "May I?"})
+        (asked,) = (await client.threads.get_state(thread_id))["interrupts"]
+        resume = {"resume": {asked["id"]: {"sure": True}}}
+        values = await client.runs.wait(thread_id, "asking", command=resume)
+        assert cast("dict[str, Any]", values)["answer"] == "{'sure': True}"
+        with pytest.raises(ConflictError):
+            await client.runs.create(thread_id, "asking", command=resume)
