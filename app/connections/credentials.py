@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import structlog
 
 from app.connections.errors import CredentialMissing
 from app.connections.keeping import CredentialKeeper
+from app.connections.known import MOST_KNOWN
 from app.connections.oauth.tokens import Tokens
 from app.connections.refreshing import Refresher
 from app.connections.rows import FIRST_VERSION, StoredCredential
@@ -16,6 +19,8 @@ from app.tools.servers import Credential, CredentialKind, HttpTransport, McpServ
 from tenancy.vault import VaultNotConfigured, VaultUnreadable, WrappingKeyMissing
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from app.connections.known import KnownConnections
     from app.connections.refreshing import Authorizing
     from app.connections.rows import ConnectionRows
@@ -24,6 +29,9 @@ if TYPE_CHECKING:
     from tenancy.vault import Vault
 
 log = structlog.get_logger(__name__)
+
+STILL_NEW_SECONDS = 60.0
+"""An authorization that is refused so soon after it was renewed is none."""
 
 
 class Credentials:
@@ -49,6 +57,8 @@ class Credentials:
         self._keeper = CredentialKeeper(rows, vault)
         self._refresher = Refresher(rows, self._keeper, oauth, announcer)
         self._known = known
+        self._renewed: OrderedDict[UUID, tuple[int, float]] = OrderedDict()
+        """What was renewed because a server refused what was before: versions, and since when."""
 
     async def current(self, owner: Owner, server: McpServer) -> Credential:
         """The credential for a call that is about to be made.
@@ -60,6 +70,9 @@ class Credentials:
             CredentialMissing: there is none, or the server may not be used any more.
             DatabaseUnavailable: Postgres cannot be reached.
         """
+        return await self._current(owner, server, may_renew=True)
+
+    async def _current(self, owner: Owner, server: McpServer, *, may_renew: bool) -> Credential:
         if server.scope is Scope.SHARED:
             return Credential()
         stored = await self._rows.credential(owner, server.name)
@@ -77,22 +90,55 @@ class Credentials:
         if stored.kind != kind:
             raise _missing(server)
         if kind == "oauth":
-            return await self._authorized(owner, server, stored)
+            return await self._authorized(owner, server, stored, may_renew=may_renew)
         key = self._opened(owner, server, stored).decode()
         return _with_key(server, stored.version, key)
+
+    async def refused(self, owner: Owner, server: McpServer, credential: Credential) -> None:
+        """Hear that a server does not take a credential: an authorization is renewed, once.
+
+        After this ``current`` gives another one.
+
+        Raises:
+            CredentialMissing: there is no other. One that was refused although it was new is
+                forgotten, and the person is asked again.
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        stored = await self._rows.credential(owner, server.name)
+        if stored is None or stored_kind(server) != "oauth" or stored.kind != "oauth":
+            raise _missing(server)
+        if stored.version != credential.version:
+            return  # somebody else was quicker
+        tokens = Tokens.read(self._opened(owner, server, stored))
+        version, since = self._renewed.get(stored.connection_id, (None, 0.0))
+        if version == stored.version and time.monotonic() < since + STILL_NEW_SECONDS:
+            await self._refresher.give_up(owner, stored)
+            raise _missing(server)
+        if not await self._refresher.refreshed(owner, server, stored, tokens):
+            raise CredentialMissing(server.name, "unreachable")
+        renewed = await self._rows.credential(owner, server.name)
+        if renewed is not None:
+            self._note_renewed(renewed)
+
+    def _note_renewed(self, stored: StoredCredential) -> None:
+        self._renewed[stored.connection_id] = (stored.version, time.monotonic())
+        self._renewed.move_to_end(stored.connection_id)
+        while len(self._renewed) > MOST_KNOWN:
+            self._renewed.popitem(last=False)
 
     async def aclose(self) -> None:
         """Finish renewals that are under way: what they were given would be lost."""
         await self._refresher.aclose()
 
     async def _authorized(
-        self, owner: Owner, server: McpServer, stored: StoredCredential
+        self, owner: Owner, server: McpServer, stored: StoredCredential, *, may_renew: bool
     ) -> Credential:
         tokens = Tokens.read(self._opened(owner, server, stored))
-        if not self._refresher.is_due(stored, tokens):
+        if not may_renew or not self._refresher.is_due(stored, tokens):
             return Credential(stored.version, headers=tokens.headers())
         if await self._refresher.refreshed(owner, server, stored, tokens):
-            return await self.current(owner, server)
+            # Some tokens live so briefly that a new one would be renewed at once, for ever.
+            return await self._current(owner, server, may_renew=False)
         return Credential(stored.version, headers=tokens.headers())
 
     def _opened(self, owner: Owner, server: McpServer, stored: StoredCredential) -> bytes:

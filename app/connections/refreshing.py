@@ -99,6 +99,13 @@ class Refresher:
             found = None
         return self._unless_over(server, stored) if found is None else found
 
+    async def give_up(self, owner: Owner, stored: StoredCredential) -> None:
+        """Forget tokens that are of no use: the person has to be asked again."""
+        await self._rows.end_refresh(owner, stored.connection_id, stored.version, lost=True)
+        key = connection_key(owner.user_id, stored.connection_id)
+        self._announcer.connection_revoked(key)
+        self._announcer.connection_changed(key)
+
     async def aclose(self) -> None:
         """Wait for what is under way."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
@@ -135,9 +142,7 @@ class Refresher:
             async with asyncio.timeout(REQUEST_SECONDS):
                 new = await self._oauth.refresh(server, tokens)
         except AuthorizationLost:
-            await self._rows.end_refresh(owner, stored.connection_id, stored.version, lost=True)
-            self._announcer.connection_revoked(key)
-            self._announcer.connection_changed(key)
+            await self.give_up(owner, stored)
             raise CredentialMissing(server.name, "needs_authorization") from None
         except (AuthorizationServerUnavailable, TimeoutError) as error:
             log.warning("an authorization could not be renewed", error=type(error).__name__)

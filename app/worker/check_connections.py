@@ -14,6 +14,7 @@ import structlog
 
 from app.connections.errors import CredentialMissing
 from app.connections.known import connection_key
+from app.connections.leasing import leased
 from app.connections.standing import standing_of
 from app.logging import facts_of
 from app.tools.pool.failures import Reason, ToolServerUnavailable
@@ -21,26 +22,13 @@ from app.tools.servers import Scope
 from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-    from typing import Protocol
-
     from app.connections.credentials import Credentials
+    from app.connections.leasing import Pool
     from app.connections.rows import ConnectionRow, Standing, StoredState
     from app.connections.standing import UserConnections, UserServer
-    from app.tools.pool.connection import ToolConnection
-    from app.tools.servers import Credential, McpServer
+    from app.tools.servers import McpServer
     from tenancy.database.crossing import DispatchDatabase, WantedCheck
     from tenancy.database.signals import Announcer
-    from tenancy.principal import UserId
-
-    class Connecting(Protocol):
-        """What is needed of ``ToolPool``."""
-
-        def lease(
-            self, owner: UserId | None, server: McpServer, credential: Credential
-        ) -> AbstractAsyncContextManager[ToolConnection]:
-            """A connection that is open."""
-            ...
 
 
 log = structlog.get_logger(__name__)
@@ -71,7 +59,7 @@ class ConnectionChecker:
         dispatch: DispatchDatabase,
         connections: UserConnections,
         credentials: Credentials,
-        pool: Connecting,
+        pool: Pool,
         announcer: Announcer,
     ) -> None:
         self._dispatch = dispatch
@@ -159,13 +147,11 @@ class ConnectionChecker:
 
     async def _attempt(self, wanted: WantedCheck, known: UserServer) -> Found:
         server, version = known.server, known.version
-        owner = None if server.scope is Scope.SHARED else wanted.user_id
+        leasing = leased(self._pool, self._credentials, wanted, server)
         try:
-            async with asyncio.timeout(CHECK_SECONDS):
-                credential = await self._credentials.current(wanted, server)
-                version = known.version if owner is None else credential.version
-                async with self._pool.lease(owner, server, credential) as connection:
-                    return Found(version, standing_of(server, connection.tools, "available", None))
+            async with asyncio.timeout(CHECK_SECONDS), leasing as (connection, credential):
+                version = version if server.scope is Scope.SHARED else credential.version
+                return Found(version, standing_of(server, connection.tools, "available", None))
         except (CredentialMissing, ToolServerUnavailable) as error:
             return _missing(server, version, error.reason)
         except TimeoutError:

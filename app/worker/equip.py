@@ -16,6 +16,7 @@ import structlog
 
 from app.agent.equipment import Equipment
 from app.connections.errors import CredentialMissing
+from app.connections.leasing import leased
 from app.logging import facts_of
 from app.memory.run import memory_for_run
 from app.tools.builtin import builtin_tools
@@ -114,13 +115,9 @@ class Outfitter:
         server = each.server
         if each.state in _UNMET:
             return Unavailable(server.name, each.state)
+        leasing = leased(self._tools.pool, self._tools.credentials, run, server)
         try:
-            credential = await self._credential(run, server)
-            owner = None if server.scope is Scope.SHARED else run.user_id
-            async with (
-                asyncio.timeout(LISTING_SECONDS),
-                self._tools.pool.lease(owner, server, credential) as connection,
-            ):
+            async with asyncio.timeout(LISTING_SECONDS), leasing as (connection, credential):
                 tools = connection.tools
         except CredentialMissing as error:
             return Unavailable(server.name, error.reason)
@@ -133,11 +130,6 @@ class Outfitter:
         version = each.version if server.scope is Scope.SHARED else credential.version
         await _store(self._tools.connections, run, server, version, tools)
         return tools
-
-    async def _credential(self, run: ClaimedRun, server: McpServer) -> Credential:
-        if server.scope is Scope.SHARED:
-            return Credential()
-        return await self._tools.credentials.current(run, server)
 
     async def _note_failure(self, run: ClaimedRun, each: UserServer, reason: str) -> None:
         state: Literal["needs_key", "needs_authorization", "unavailable"]
@@ -162,6 +154,13 @@ class _OwnersCredentials:
         """What the owner's connection proves itself with now."""
         try:
             return await self._credentials.current(owner, server)
+        except CredentialMissing as error:
+            raise CredentialUnusable(error.reason) from None
+
+    async def refused(self, owner: Owner, server: McpServer, credential: Credential) -> None:
+        """Hear that a server does not take a credential."""
+        try:
+            await self._credentials.refused(owner, server, credential)
         except CredentialMissing as error:
             raise CredentialUnusable(error.reason) from None
 

@@ -73,3 +73,11 @@ class Credentials(Protocol):
             CredentialUnusable: there is none, or it may not be used any more.
         """
         ...
+
+    async def refused(self, owner: Owner, server: McpServer, credential: Credential) -> None:
+        """Hear that a server does not take a credential; ``current`` then gives another one.
+
+        Raises:
+            CredentialUnusable: there is no other.
+        """
+        ...

@@ -22,7 +22,7 @@ from app.tools.mcp.access import CredentialUnusable
 from app.tools.mcp.progress import ProgressEvents
 from app.tools.mcp.redaction import Redactor
 from app.tools.mcp.results import Content, read_result
-from app.tools.pool.failures import ToolServerUnavailable
+from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.questions import Asked
 from app.tools.servers import Credential, Scope
 from tenancy.database.engine import DatabaseUnavailable
@@ -122,10 +122,10 @@ class ServerCalls:
         self, site: CallSite, server: McpServer, tool: str, arguments: Mapping[str, Any]
     ) -> Made:
         is_shared = server.scope is Scope.SHARED
+        credential = Credential()
         try:
-            credential = (
-                Credential() if is_shared else await self._credentials.current(self._owner, server)
-            )
+            if not is_shared:
+                credential = await self._credentials.current(self._owner, server)
             owner = None if is_shared else self._owner.user_id
             call = IntendedCall(server, tool, arguments, None if is_shared else credential.version)
             async with self._connections.lease(owner, server, credential) as connection:
@@ -133,10 +133,33 @@ class ServerCalls:
                 if entry.found is not Found.BEGUN:
                     return _known(entry)
                 sending = _Sending(self._ledger, site, entry.key, Redactor(server, credential))
-                return await sending.send(connection, call)
-        except (ToolServerUnavailable, CredentialUnusable) as error:
-            said = f"The tool's server cannot be used just now ({error.reason})."
-            return await self.recorded(site, arguments) or Made(said)
+                made = await sending.send(connection, call)
+        except CredentialUnusable as error:
+            return await self.recorded(site, arguments) or Made(_unusable(error.reason))
+        except ToolServerUnavailable as error:
+            if _is_refusal(error) and await self._has_another(server, credential):
+                return Made(_unusable(error.reason), again=True)
+            return await self.recorded(site, arguments) or Made(_unusable(error.reason))
+        if sending.was_refused:
+            await self._has_another(server, credential)
+        return made
+
+    async def _has_another(self, server: McpServer, refused: Credential) -> bool:
+        """Whether there is another credential by now than the one that the server refused."""
+        try:
+            await self._credentials.refused(self._owner, server, refused)
+        except CredentialUnusable:
+            return False
+        return True
+
+
+def _is_refusal(error: ToolServerUnavailable) -> bool:
+    """Whether a server does not take what was authorized once."""
+    return error.reason == Reason.NEEDS_AUTHORIZATION
+
+
+def _unusable(reason: str) -> str:
+    return f"The tool's server cannot be used just now ({reason})."
 
 
 def _known(entry: Entry) -> Made:
@@ -164,6 +187,8 @@ class _Sending:
         self._site = site
         self._key = key
         self._redactor = redactor
+        self.was_refused = False
+        """Whether the server did not take the credential."""
 
     async def send(self, connection: Connection, call: IntendedCall) -> Made:
         """Send it, and record what came of it. One without an answer stays in doubt."""
@@ -179,12 +204,21 @@ class _Sending:
         except Asked as asked:
             return await self._ask(asked)
         except Exception as error:  # noqa: BLE001 - whatever a library makes of an answer
+            if isinstance(error, ToolServerUnavailable) and _is_refusal(error):
+                return await self._refused(error)
             return _failed(call, error)
         finally:
             progress.close()
         answer = read_result(result, self._redactor)
         went = Outcome.CUT if answer.is_cut else Outcome.OK
         return await self._end(Made(answer.content, Outcome.ERROR if answer.is_error else went))
+
+    async def _refused(self, error: ToolServerUnavailable) -> Made:
+        """Let the call be made again under its key: whoever is not let in has had no effect."""
+        self.was_refused = True
+        if self._key is not None:
+            await self._ledger.end(self._site, self._key, "asking")
+        return Made(_unusable(error.reason), again=True)
 
     async def _ask(self, asked: Asked) -> Made:
         """Let the question be asked, and the call be made again under its key.

@@ -77,6 +77,8 @@ class Token(TokenMixin):  # type: ignore[misc] # as above
     family: str
     given_at: float = field(default_factory=time.monotonic)
     is_revoked: bool = False
+    is_dead: bool = False
+    """Whether its access token is not taken any more, though nobody was told."""
     is_used: bool = False
     """Whether its refresh token was redeemed."""
 
@@ -92,7 +94,7 @@ class Token(TokenMixin):  # type: ignore[misc] # as above
     def is_good(self) -> bool:
         """Whether the MCP server takes it."""
         is_old = self.lifetime is not None and time.monotonic() > self.given_at + self.lifetime
-        return not self.is_revoked and not is_old
+        return not self.is_revoked and not self.is_dead and not is_old
 
 
 @dataclass
