@@ -52,5 +52,5 @@ class ProgressEvents:
 def _writer() -> Callable[[Any], None] | None:
     try:
         return get_stream_writer()
-    except RuntimeError:  # nobody runs a graph here
+    except (RuntimeError, KeyError):  # nobody runs a graph here
         return None

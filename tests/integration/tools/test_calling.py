@@ -1,0 +1,418 @@
+"""Calls of servers' tools for one person: a real ledger, hostile models and servers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import mcp_types as types
+import pytest
+
+from app.stopping import RunStop
+from tenancy.database.crossing import DispatchDatabase
+from tenancy.database.tenant import TenantDatabase
+from tenancy.principal import Principal
+from tests.integration.tools.office import Office, Worker, make, outcome_of
+from tests.support.tenancy import TestDatabase, claimed_run, make_thread
+from tests.support.tool_servers.pools import QUICK
+from tests.support.tool_servers.recording import (
+    Heard,
+    RecordingServer,
+    recording_server,
+    repeat,
+    text,
+)
+
+CANARY = "canary-5f1d0c6e"
+KEYED = {"credential": {"kind": "header"}}
+KEY = "stoa.dev/idempotency-key"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[RecordingServer]:
+    async with recording_server() as running:
+        yield running
+
+
+@pytest.fixture
+async def office(
+    database: TestDatabase,
+    tenants: TenantDatabase,
+    dispatch: DispatchDatabase,
+    alice: Principal,
+    tmp_path: Path,
+) -> AsyncIterator[Office]:
+    thread = await make_thread(tenants, alice)
+    run = await claimed_run(tenants, dispatch, alice, thread)
+    async with AsyncExitStack() as stack:
+        yield Office(database, tenants, run, thread, tmp_path, stack)
+
+
+async def opened(office: Office, server: RecordingServer, **stoa: Any) -> Worker:
+    return await office.open({"notes": {"url": server.url, "stoa": stoa}})
+
+
+class Held:
+    """A tool that waits for the test."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def __call__(self, heard: Heard) -> types.CallToolResult:
+        self.begun.set()
+        await self.go.wait()
+        return text("done at last")
+
+
+async def states(superuser: asyncpg.Connection) -> list[str]:
+    rows = await superuser.fetch("SELECT state FROM effects ORDER BY started_at")
+    return [row["state"] for row in rows]
+
+
+class TestACall:
+    async def test_is_on_record_with_its_result_and_the_server_knows_its_key(
+        self, office: Office, server: RecordingServer, superuser: asyncpg.Connection
+    ) -> None:
+        server.offer("write", "it was written")
+        worker = await opened(office, server)
+        message = await worker.call("notes__write", text="a")
+        assert (message.text, message.status) == ("it was written", "success")
+        told = message.response_metadata["stoa"]
+        assert (told["server"], told["tool"], told["outcome"]) == ("notes", "write", "ok")
+        assert 0 < told["seconds"] < 20
+        row = await superuser.fetchrow("SELECT state, key, server, tool, result::text FROM effects")
+        assert row is not None
+        assert (row["state"], row["server"], row["tool"]) == ("done", "notes", "write")
+        assert server.calls[0].meta[KEY] == str(row["key"])
+        assert json.loads(row["result"])["content"] == "it was written"
+
+    async def test_that_is_replayed_is_not_made_again(
+        self, office: Office, server: RecordingServer
+    ) -> None:
+        server.offer("write", "it was written")
+        worker = await opened(office, server)
+        texts = {(await worker.call("notes__write", text="a")).text for _ in range(3)}
+        assert (texts, len(server.calls)) == ({"it was written"}, 1)
+
+    async def test_that_was_made_is_known_though_its_server_is_gone(
+        self, office: Office, server: RecordingServer
+    ) -> None:
+        server.offer("write", "it was written")
+        worker = await opened(office, server)
+        await worker.call("notes__write", text="a")
+        await office.changes.disconnect(office.run, "notes")
+        equipment = await worker.equip()
+        assert "notes__write" not in equipment.tools
+        assert (await make(equipment, "notes__write", {"text": "a"})).text == "it was written"
+        unknown = await make(equipment, "notes__write", {"text": "a"}, "another")
+        assert unknown.text == "There is no tool of this name."
+
+    async def test_by_stdio_goes_the_same_way(
+        self, office: Office, superuser: asyncpg.Connection
+    ) -> None:
+        worker = await office.open({"quick": stdio()})
+        message = await worker.call("quick__note", text="a")
+        assert '"a"' in message.text
+        assert await states(superuser) == ["done"]
+
+    async def test_binds_its_tools_without_connecting_once_they_are_known(
+        self, office: Office, server: RecordingServer
+    ) -> None:
+        server.offer("write", description="Writes.")
+        await (await opened(office, server)).equip()
+        asked = len(server.requests)
+        equipment = await (await office.another_worker()).equip()
+        assert equipment.tools["notes__write"].tool.description == "Writes."
+        assert len(server.requests) == asked
+
+
+class TestAModelThatWantsMore:
+    @pytest.mark.parametrize("name", ["user_id", "namespace", "tenant_id"])
+    async def test_cannot_say_for_whom(
+        self, office: Office, server: RecordingServer, name: str
+    ) -> None:
+        schema = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+        server.offer("write", schema=schema)
+        worker = await opened(office, server)
+        shown = (await worker.equip()).tools["notes__write"].tool.args_schema
+        assert shown == {"type": "object", "properties": {}, "required": []}
+        message = await worker.call("notes__write", **{name: "bob"})
+        assert "not yours to choose" in message.text
+        assert (message.status, server.calls) == ("error", [])
+
+    async def test_gets_only_what_is_offered(self, office: Office, server: RecordingServer) -> None:
+        server.offer("write")
+        server.offer("erase")
+        worker = await opened(office, server, tools={"deny": ["erase"]})
+        for name in ("notes__erase", "mail__write", "write", "notes__", "remember"):
+            assert (await worker.call(name)).text == "There is no tool of this name."
+        assert server.calls == []
+
+    async def test_reaches_the_server_that_it_names(self, office: Office) -> None:
+        async with recording_server() as one, recording_server() as other:
+            for each, said in ((one, "of one"), (other, "of the other")):
+                each.offer("write", said)
+            worker = await office.open({"one": {"url": one.url}, "other": {"url": other.url}})
+            assert (await worker.call("one__write", "1")).text == "of one"
+            assert (await worker.call("other__write", "2")).text == "of the other"
+
+    async def test_has_so_many_calls_at_once(self, office: Office, server: RecordingServer) -> None:
+        held = Held()
+        server.offer("write", held)
+        equipment = await (await opened(office, server)).equip()
+        calls = [
+            asyncio.create_task(make(equipment, "notes__write", {"n": n}, str(n)))
+            for n in range(12)
+        ]
+        await asyncio.wait(calls, timeout=1)
+        assert len(server.calls) == 8
+        held.go.set()
+        assert {(await call).text for call in calls} == {"done at last"}
+        assert len(server.calls) == 12
+
+
+class TestAServerThatWantsMore:
+    async def test_is_not_believed_when_it_says_that_a_tool_only_reads(
+        self, office: Office, server: RecordingServer, superuser: asyncpg.Connection
+    ) -> None:
+        forged = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True)
+        server.offer("write", annotations=forged)
+        worker = await opened(office, server)
+        assert not (await worker.equip()).tools["notes__write"].read_only
+        await worker.call("notes__write")
+        assert await states(superuser) == ["done"]
+
+    async def test_is_cut_short(
+        self, office: Office, server: RecordingServer, superuser: asyncpg.Connection
+    ) -> None:
+        server.offer("write", text("x" * 10_000_000))
+        message = await (await opened(office, server)).call("notes__write")
+        assert outcome_of(message) == "cut"
+        assert len(message.text) < 61_000
+        assert message.text.endswith("[The rest of the result was left out: it is too long.]")
+        assert await superuser.fetchval("SELECT max(length(result::text)) FROM effects") < 62_000
+
+    async def test_does_not_hear_or_say_a_secret_of_ours(
+        self, office: Office, server: RecordingServer, superuser: asyncpg.Connection
+    ) -> None:
+        server.offer("echo", repeat)
+        worker = await opened(office, server, **KEYED)
+        await office.changes.set_key(office.run, "notes", CANARY)
+        message = await worker.call("notes__echo")
+        assert "[redacted]" in message.text
+        assert CANARY not in message.text
+        assert CANARY not in str(await superuser.fetch("SELECT * FROM effects"))
+
+    async def test_fails_without_our_error_reaching_the_model_or_a_log(
+        self,
+        office: Office,
+        server: RecordingServer,
+        caplog: pytest.LogCaptureFixture,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        async def fail(heard: Heard) -> types.CallToolResult:
+            return text(f"no such user, key {heard.headers['authorization']}", is_error=True)
+
+        server.offer("write", fail)
+        worker = await opened(office, server, **KEYED)
+        await office.changes.set_key(office.run, "notes", CANARY)
+        message = await worker.call("notes__write")
+        assert (message.text, message.status) == ("no such user, key [redacted]", "error")
+        assert CANARY not in caplog.text + capsys.readouterr().out
+
+
+class TestATimeOut:
+    async def test_leaves_a_change_in_doubt_and_it_is_not_made_again(
+        self, office: Office, server: RecordingServer, superuser: asyncpg.Connection
+    ) -> None:
+        server.offer("write", Held())
+        worker = await opened(office, server, timeout={"call": 0.3})
+        message = await worker.call("notes__write")
+        assert outcome_of(message) == "lost"
+        assert "may have had an effect" in message.text
+        assert await server.given_up.get() == "write"
+        assert await states(superuser) == ["started"]
+        again = await worker.call("notes__write")
+        assert (outcome_of(again), len(server.calls)) == ("lost", 1)
+
+    async def test_of_a_call_that_only_reads_is_no_more_than_that(
+        self, office: Office, server: RecordingServer, superuser: asyncpg.Connection
+    ) -> None:
+        server.offer("read", Held())
+        worker = await opened(office, server, timeout={"call": 0.3}, trust={"read_only": ["read"]})
+        message = await worker.call("notes__read")
+        assert (message.text, outcome_of(message)) == (
+            "The tool did not answer in time.",
+            "timeout",
+        )
+        assert await states(superuser) == []
+
+
+class TestAServerThatDies:
+    async def test_in_mid_call_leaves_a_change_in_doubt(
+        self, office: Office, superuser: asyncpg.Connection
+    ) -> None:
+        worker = await office.open({"quick": stdio()})
+        message = await worker.call("quick__die")
+        assert outcome_of(message) == "lost"
+        assert await states(superuser) == ["started"]
+        assert '"b"' in (await worker.call("quick__note", "next", text="b")).text
+
+    async def test_is_asked_again_where_a_repeat_is_the_same_call(
+        self, office: Office, superuser: asyncpg.Connection
+    ) -> None:
+        trust = {"idempotent": ["die"], "idempotency_ttl": 60}
+        worker = await office.open({"quick": stdio(trust=trust)})
+        message = await worker.call("quick__die")
+        assert outcome_of(message) == "lost"
+        assert await states(superuser) == ["started"]
+
+
+class TestACredential:
+    async def test_goes_with_every_request(self, office: Office, server: RecordingServer) -> None:
+        server.offer("write")
+        worker = await opened(office, server, **KEYED)
+        await office.changes.set_key(office.run, "notes", CANARY)
+        for n in range(3):
+            await worker.call("notes__write", str(n))
+        sent = {each.get("authorization") for each in server.requests}
+        assert sent == {f"Bearer {CANARY}"}
+
+    async def test_that_was_replaced_is_never_sent_again_by_anybody(
+        self, office: Office, server: RecordingServer
+    ) -> None:
+        server.offer("write")
+        workers = [await opened(office, server, **KEYED)]
+        workers.append(await office.another_worker())
+        await office.changes.set_key(office.run, "notes", f"old-{CANARY}")
+        equipped = [await worker.equip() for worker in workers]
+        for n, equipment in enumerate(equipped):
+            assert (await make(equipment, "notes__write", {}, f"old {n}")).status == "success"
+        await office.changes.set_key(office.run, "notes", f"new-{CANARY}")
+        server.requests.clear()
+        for n, equipment in enumerate(equipped):
+            assert (await make(equipment, "notes__write", {}, f"new {n}")).status == "success"
+        sent = {each["authorization"] for each in server.requests if "mcp-method" in each}
+        assert len(server.calls) == 4
+        assert {call.headers["authorization"] for call in server.calls[2:]} == {
+            f"Bearer new-{CANARY}"
+        }
+        assert f"Bearer old-{CANARY}" not in sent
+
+    async def test_that_was_revoked_is_never_sent_again_by_anybody(
+        self, office: Office, server: RecordingServer
+    ) -> None:
+        server.offer("write")
+        workers = [await opened(office, server, **KEYED)]
+        workers.append(await office.another_worker())
+        await office.changes.set_key(office.run, "notes", CANARY)
+        equipped = [await worker.equip() for worker in workers]
+        for n, equipment in enumerate(equipped):
+            await make(equipment, "notes__write", {}, f"before {n}")
+        await office.changes.forget_key(office.run, "notes")
+        for n, equipment in enumerate(equipped):
+            message = await make(equipment, "notes__write", {}, f"after {n}")
+            assert message.text == "The tool's server cannot be used just now (needs_key)."
+        assert len(server.calls) == 2
+
+    async def test_that_changes_in_between_is_read_again(
+        self, office: Office, server: RecordingServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.offer("write")
+        worker = await opened(office, server, **KEYED)
+        await office.changes.set_key(office.run, "notes", f"old-{CANARY}")
+        equipment = await worker.equip()
+        current = worker.services.credentials.current
+
+        async def raced(*about: Any) -> Any:
+            monkeypatch.undo()
+            read = await current(*about)
+            await office.changes.set_key(office.run, "notes", f"new-{CANARY}")
+            return read
+
+        monkeypatch.setattr(worker.services.credentials, "current", raced)
+        assert (await make(equipment, "notes__write", {})).status == "success"
+        assert [call.headers["authorization"] for call in server.calls] == [f"Bearer new-{CANARY}"]
+
+    async def test_of_somebody_else_is_theirs(
+        self,
+        office: Office,
+        server: RecordingServer,
+        tenants: TenantDatabase,
+        dispatch: DispatchDatabase,
+        bob: Principal,
+    ) -> None:
+        server.offer("write")
+        worker = await opened(office, server, **KEYED)
+        await office.changes.set_key(office.run, "notes", CANARY)
+        thread = await make_thread(tenants, bob)
+        his = Worker(
+            worker.services,
+            worker.outfitter,
+            await claimed_run(tenants, dispatch, bob, thread),
+            thread,
+        )
+        equipment = await his.equip()
+        assert [(each.server, each.reason) for each in equipment.missing] == [
+            ("notes", "needs_key")
+        ]
+        assert (await his.call("notes__write")).text == "There is no tool of this name."
+        assert server.requests == []
+
+
+class TestStopping:
+    async def test_one_call_tells_its_server_and_disturbs_no_other(
+        self, office: Office, server: RecordingServer
+    ) -> None:
+        one, other = Held(), Held()
+        server.offer("read", one)
+        server.offer("look", other)
+        worker = await opened(office, server, trust={"read_only": True})
+        stop = RunStop()
+        equipment = await worker.equip()
+        reading = asyncio.create_task(make(equipment, "notes__read", {}, "1", stop))
+        looking = asyncio.create_task(make(equipment, "notes__look", {}, "2"))
+        await asyncio.gather(one.begun.wait(), other.begun.wait())
+        stop.cancel()
+        assert outcome_of(await reading) == "stopped"
+        assert await server.given_up.get() == "read"
+        other.go.set()
+        assert (await looking).text == "done at last"
+
+    async def test_waits_for_a_change_and_records_it(
+        self, office: Office, server: RecordingServer, superuser: asyncpg.Connection
+    ) -> None:
+        held = Held()
+        server.offer("write", held)
+        worker = await opened(office, server)
+        stop = RunStop()
+        writing = asyncio.create_task(make(await worker.equip(), "notes__write", {}, "1", stop))
+        await held.begun.wait()
+        stop.cancel()
+        await asyncio.sleep(0)
+        assert list(stop.finishing) == ["notes__write"]
+        held.go.set()
+        assert (await writing).text == "done at last"
+        assert await states(superuser) == ["done"]
+
+    async def test_leaves_nothing_leased(self, office: Office, server: RecordingServer) -> None:
+        held = Held()
+        server.offer("read", held)
+        worker = await opened(office, server, trust={"read_only": True})
+        stop = RunStop()
+        reading = asyncio.create_task(make(await worker.equip(), "notes__read", {}, "1", stop))
+        await held.begun.wait()
+        stop.cancel()
+        await reading
+        assert [each.leases for each in worker.services.pool._tasks] == [0]
+
+
+def stdio(**stoa: Any) -> dict[str, Any]:
+    """An entry for the quick server."""
+    return {"command": "python3", "args": ["-I", "-S", str(QUICK)], "stoa": stoa}
