@@ -17,6 +17,7 @@ from app.models.access import ModelAccess
 from app.models.seats import SeatKeeper
 from app.models.settings import ModelTiming
 from app.sharing import declared_pools, default_limits, full_name
+from app.tools.stdio.undumpable import make_undumpable
 from app.worker.attempt import ExecutionLimits, ExecutionServices
 from app.worker.check_connections import ConnectionChecker
 from app.worker.claim import Claimer
@@ -95,6 +96,7 @@ async def run_worker(
         DatabaseUnavailable: Postgres cannot be reached at the start.
         SettingsError: the port of the metrics is taken.
     """
+    make_undumpable()
     await assert_role(service_settings(settings), reads_content=True)
     await assert_role(dispatch_settings(settings), reads_content=False)
     worker_id = uuid4()
