@@ -99,12 +99,15 @@ class Refresher:
             found = None
         return self._unless_over(server, stored) if found is None else found
 
-    async def give_up(self, owner: Owner, stored: StoredCredential) -> None:
-        """Forget tokens that are of no use: the person has to be asked again."""
-        await self._rows.end_refresh(owner, stored.connection_id, stored.version, lost=True)
+    async def give_up(self, owner: Owner, stored: StoredCredential) -> bool:
+        """Forget tokens that are of no use; False where there are others, or none, by now."""
+        about = (owner, stored.connection_id, stored.version)
+        if not await self._rows.end_refresh(*about, lost=True):
+            return False
         key = connection_key(owner.user_id, stored.connection_id)
         self._announcer.connection_revoked(key)
         self._announcer.connection_changed(key)
+        return True
 
     async def aclose(self) -> None:
         """Wait for what is under way."""
@@ -142,7 +145,8 @@ class Refresher:
             async with asyncio.timeout(REQUEST_SECONDS):
                 new = await self._oauth.refresh(server, tokens)
         except AuthorizationLost:
-            await self.give_up(owner, stored)
+            if not await self.give_up(owner, stored):
+                return True  # the person has disconnected, say, which took them back
             raise CredentialMissing(server.name, "needs_authorization") from None
         except (AuthorizationServerUnavailable, TimeoutError) as error:
             log.warning("an authorization could not be renewed", error=type(error).__name__)

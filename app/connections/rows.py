@@ -195,9 +195,13 @@ class ConnectionRows:
 
     async def end_refresh(
         self, owner: Owner, connection_id: UUID, version: int, *, lost: bool
-    ) -> None:
-        """Give that right back; with ``lost``, the credential is of no use any more."""
-        await self._database.call(owner, _END_REFRESH, connection_id, version, lost)
+    ) -> bool:
+        """Give that right back; with ``lost``, the credential is of no use any more.
+
+        False where the connection is of another version by now.
+        """
+        (row,) = await self._database.call(owner, _END_REFRESH, connection_id, version, lost)
+        return bool(row[0])
 
     async def store_listing(
         self, owner: Owner, server: str, version: int, standing: Standing, *, own: bool

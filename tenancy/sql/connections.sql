@@ -208,10 +208,11 @@ BEGIN
   RETURN CASE WHEN is_there THEN 'others' ELSE 'changed' END;
 END $$;
 
--- Gives that right back without a new credential. With p_lost the old one is of no use any more.
+-- Gives that right back without a new credential; with p_lost the old one is of no use any more.
+-- False where the connection has changed meanwhile.
 CREATE OR REPLACE FUNCTION tenant.end_refresh(
   p_user uuid, p_connection uuid, p_version bigint, p_lost boolean
-) RETURNS void
+) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM tenant.begin_write(p_user);
@@ -222,9 +223,10 @@ BEGIN
     credential_kind = CASE WHEN NOT p_lost THEN c.credential_kind END,
     expires_at = CASE WHEN NOT p_lost THEN c.expires_at END,
     state = CASE WHEN p_lost THEN 'needs_authorization' ELSE c.state END,
-    reason = CASE WHEN p_lost THEN 'needs_authorization' ELSE c.reason END,
+    reason = CASE WHEN NOT p_lost THEN c.reason END,
     updated_at = clock_timestamp()
   WHERE c.user_id = p_user AND c.connection_id = p_connection AND c.version = p_version;
+  RETURN FOUND;
 END $$;
 
 -- How a server stood when it was last spoken to under p_version, and the tools that it listed, if it
