@@ -293,7 +293,7 @@ class TestWhatIsRememberedOfRobots:
 
 class TestReadingAPage:
     async def test_leaves_the_event_loop_free(self) -> None:
-        heavy = answer(b"<ol>" + b"<li>item" * 3_000)
+        heavy = answer(b"<ol>" + b"<li>item" * 1_500)
         async with site({"/a": heavy}) as web:
             call = asyncio.create_task(fetching(fetcher(web), web.url + "/a"))
             turns = 0
