@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import httpx
 import pytest
 
 from tests.crash.stage import Stage, new_thread
 from tests.support.deployment import QUICK_LEASE
 from tests.support.faulty.fault import Fault
+from tests.support.frames import new_thread as made_thread
+from tests.support.frames import read_run, start_run
 from tests.support.model_server import Script
 from tests.support.processes import StoaProcess
 
@@ -61,3 +64,29 @@ class TestAWorkerThatIsKilled:
         await reading
         await stage.assert_whole()
         await rescuer.kill()
+
+
+class TestAWebProcessThatIsKilled:
+    async def test_leaves_the_answer_that_it_accepted_to_a_worker_and_to_whoever_asks_again(
+        self, stage: Stage, web: StoaProcess
+    ) -> None:
+        deployment = stage.deployment
+        worker = await deployment.start_worker()
+        elsewhere = deployment.http("patient", web)
+        thread_id = await made_thread(elsewhere)
+        question = {"question": "May I?"}
+        location = await start_run(elsewhere, thread_id, assistant="asking", graph_input=question)
+        await read_run(elsewhere, location)
+        doomed = await deployment.start_web(fault=Fault("answer.accepted"))
+        answer = {"assistant_id": "asking", "command": {"resume": "yes"}}
+        path, key = f"/threads/{thread_id}/runs", {"Idempotency-Key": "one"}
+        with pytest.raises(httpx.TransportError):
+            await deployment.http("patient", doomed).post(path, json=answer, headers=key)
+        await doomed.died()
+        again = await elsewhere.post(path, json=answer, headers=key)
+        assert (again.status_code, again.headers["content-location"]) == (200, location)
+        frames = await read_run(elsewhere, location)
+        assert frames[-1].data["status"] == "success"
+        state = (await elsewhere.get(f"/threads/{thread_id}/state")).json()
+        assert state["values"] == {**question, "answer": "yes"}
+        await worker.kill()

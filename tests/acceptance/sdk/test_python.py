@@ -15,7 +15,7 @@ from langgraph_sdk.errors import (
     NotFoundError,
     UnprocessableEntityError,
 )
-from langgraph_sdk.schema import StreamMode, StreamPart
+from langgraph_sdk.schema import Command, StreamMode, StreamPart
 
 from tests.acceptance.conftest import Running
 from tests.support.model_server import Script
@@ -380,7 +380,7 @@ class TestARunThatWaits:
         thread_id = await new_thread(client)
         await client.runs.wait(thread_id, "asking", input={"question": "May I?"})
         (asked,) = (await client.threads.get_state(thread_id))["interrupts"]
-        resume = {"resume": {asked["id"]: {"sure": True}}}
+        resume: Command = {"resume": {asked["id"]: {"sure": True}}}
         values = await client.runs.wait(thread_id, "asking", command=resume)
         assert cast("dict[str, Any]", values)["answer"] == "{'sure': True}"
         with pytest.raises(ConflictError):

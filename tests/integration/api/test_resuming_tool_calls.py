@@ -97,14 +97,15 @@ class TestAServerThatAsks:
     ) -> None:
         waiting = await asked(service)
         interrupt_id, call = await question_of(waiting)
-        for wrong in (
+        every: list[Any] = [
             "yes",
             {"replies": {}},
             replying(call, "approve"),
             replying(call, "accept"),
             replying(call, "accept", name=7),
             replying(call, "accept", name="Ada", password="x"),
-        ):
+        ]
+        for wrong in every:
             for resume in (wrong, {interrupt_id: wrong}):
                 answer = await waiting.answer(resume)
                 assert (answer.status_code, answer.json()["code"]) == (422, "invalid_reply"), wrong
