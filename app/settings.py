@@ -161,6 +161,9 @@ class Settings(BaseSettings):
     model: str = Field("smollm2", description="Name of the default model.")
     model_context: int = Field(4096, ge=512, description="Tokens of context (`num_ctx`), pinned.")
     model_output: int = Field(1024, ge=1, description="Most tokens of one answer (`num_predict`).")
+    model_images: bool = Field(
+        False, description="Whether the model reads images; else it is told of a tool's in words."
+    )
     graphs: Path | None = Field(
         None, description="Path of a `langgraph.json` with graphs beside the built-in `agent`."
     )

@@ -37,6 +37,8 @@ class Equipment:
     missing: Sequence[Unavailable] = ()
     """Servers whose tools would be there if they could be reached."""
     memory: Recall | None = None
+    sees_images: bool = False
+    """Whether the model reads images that tools show."""
     slots: asyncio.Semaphore | None = None
     """How many of its calls are made at once; None: any number."""
     earlier: EarlierCalls | None = None

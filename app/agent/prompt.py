@@ -9,6 +9,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
 from app.agent.history import answered
+from app.agent.tool_results import readable_results
 from app.agent.trimming import newest_turns
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ async def build_prompt(
     parts = [system, _missing(run.missing), await _remembered(messages, tokens, run)]
     first = SystemMessage("\n\n".join(part for part in parts if part))
     left = tokens - count_tokens_approximately([first])
-    return [first, *newest_turns(answered(messages), left, count_tokens_approximately)]
+    readable = readable_results(answered(messages), left, sees_images=run.sees_images)
+    return [first, *newest_turns(readable, left, count_tokens_approximately)]
 
 
 async def _remembered(messages: Sequence[BaseMessage], tokens: int, run: Equipment) -> str:

@@ -8,11 +8,12 @@ not the run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 import structlog
+from langchain_core.messages.utils import count_tokens_approximately
 
 from app.agent.equipment import Equipment
 from app.connections.errors import CredentialMissing
@@ -45,6 +46,8 @@ log = structlog.get_logger(__name__)
 
 CALLS_AT_ONCE = 8
 """Of one run's tools."""
+NO_ROOM = "no_room"
+"""Why a server's tools, or some of them, are missing: the model's window is too small for all."""
 LISTING_SECONDS = 10.0
 """How long a run waits for servers that nobody has asked for their tools yet."""
 
@@ -68,28 +71,28 @@ class Outfitter:
             DatabaseUnavailable: Postgres is away.
         """
         tools, recall = self._own_tools(run)
+        slots, sees_images = asyncio.Semaphore(CALLS_AT_ONCE), self._tools.sees_images
         if not self._tools.has_servers:
-            return Equipment(tools, memory=recall, slots=asyncio.Semaphore(CALLS_AT_ONCE))
+            return Equipment(tools, (), recall, sees_images, slots)
         servers = await self._tools.connections.of(run)
         listings = await self._listings(run, servers)
-        connections = _Relisting(self._tools, run, listings)
         calls = ServerCalls(
             run,
-            connections,
+            _Relisting(self._tools, run, listings),
             _OwnersCredentials(self._tools.credentials),
             Ledger(self._database, run, thread_id),
         )
-        missing: list[Unavailable] = []
+        bound = []
+        missing = []
         for each in servers:
             found = listings[each.server.name]
             if isinstance(found, Unavailable):
                 missing.append(found)
-                continue
-            for tool in bind_tools(each.server, found, calls):
-                tools.setdefault(tool.name, tool)  # nothing of a server's stands before ours
-        return Equipment(
-            tools, missing, recall, asyncio.Semaphore(CALLS_AT_ONCE), RecordedCalls(calls)
-        )
+            else:
+                bound += bind_tools(each.server, found, calls)
+        tools, crowded_out = within_room(tools, bound, self._tools.tool_tokens)
+        missing += crowded_out
+        return Equipment(tools, missing, recall, sees_images, slots, RecordedCalls(calls))
 
     def _own_tools(self, run: ClaimedRun) -> tuple[dict[str, AgentTool], Recall | None]:
         """The tools that come with the service."""
@@ -142,6 +145,33 @@ class Outfitter:
             await self._tools.connections.store_listing(
                 run, each.server, each.version, None, state, reason
             )
+
+
+def within_room(
+    ours: Mapping[str, AgentTool], theirs: Sequence[AgentTool], tokens: int
+) -> tuple[dict[str, AgentTool], list[Unavailable]]:
+    """As many tools as the model's window has room for, ours first, and whose were left out.
+
+    Nothing of a server's stands in the place of a tool of ours.
+    """
+    tools = dict(ours)
+    left = tokens - _cost(*ours.values())
+    crowded_out: dict[str, Unavailable] = {}
+    for tool in theirs:
+        cost = _cost(tool)
+        if tool.name in tools:
+            continue
+        if cost > left:
+            server = tool.server or ""
+            crowded_out[server] = Unavailable(server, NO_ROOM)
+            continue
+        tools[tool.name] = tool
+        left -= cost
+    return tools, list(crowded_out.values())
+
+
+def _cost(*tools: AgentTool) -> int:
+    return count_tokens_approximately([], tools=[tool.tool for tool in tools]) if tools else 0
 
 
 class _OwnersCredentials:

@@ -13,6 +13,7 @@ from app.connections.opening import open_vault, public_address
 from app.connections.standing import UserConnections
 from app.memory.embedding import Embedder
 from app.outbound import guarded_mcp_client_factory
+from app.sharing import default_pool
 from app.tools.catalogue import Catalogue
 from app.tools.pool.pool import ToolPool
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from app.settings import BuiltinTool, Settings
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
+
+
+TOOL_SHARE = 2
+"""Descriptions of tools may take one part in so many of what the window has for the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,11 @@ class ToolServices:
     has_servers: bool
     """Whether anybody can have any; where not, none are looked for."""
     builtin: frozenset[BuiltinTool]
+    tool_tokens: int
+    """How much of the model's window descriptions of tools may take."""
     embedder: Embedder | None = None
+    sees_images: bool = False
+    """Whether the model reads what tools show."""
 
 
 @asynccontextmanager
@@ -48,6 +57,7 @@ async def open_tools(
     Raises:
         SettingsError: the catalogue, the keys or the sandbox cannot be used.
     """
+    model = default_pool(settings)
     servers = Catalogue.load(settings.mcp_config).servers
     connections = UserConnections(
         database, servers, announcer, own_allowed=settings.mcp_own_servers
@@ -67,7 +77,9 @@ async def open_tools(
             known,
             has_servers=bool(servers) or settings.mcp_own_servers,
             builtin=frozenset(settings.builtin_tools),
+            tool_tokens=(model.context - model.output) // TOOL_SHARE,
             embedder=embedder,
+            sees_images=settings.model_images,
         )
     finally:
         await pool.stop()
