@@ -121,7 +121,10 @@ class _Body(httpx.AsyncByteStream):
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._exchange.body(self._response.aiter_raw(), self._response.headers):
+        pieces = self._response.aiter_raw()
+        async for piece in self._exchange.body(
+            pieces, self._response.headers, is_success=self._response.is_success
+        ):
             yield piece
 
     async def aclose(self) -> None:

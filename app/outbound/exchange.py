@@ -69,16 +69,15 @@ class Exchange:
             raise TimedOut from None
 
     async def body(
-        self, pieces: AsyncIterator[bytes], headers: Mapping[str, str]
+        self, pieces: AsyncIterator[bytes], headers: Mapping[str, str], *, is_success: bool
     ) -> AsyncIterator[bytes]:
         """The answer's body, unpacked, within the bounds.
 
         Raises:
             OutboundError: it breaks off, is too long, or takes too long.
         """
-        is_free = self._bounds.is_stream_free and headers.get("content-type", "").startswith(
-            _STREAM
-        )
+        is_stream = is_success and headers.get("content-type", "").lower().startswith(_STREAM)
+        is_free = self._bounds.is_stream_free and is_stream
         most = None if is_free else self._bounds.answer_bytes
         announced = headers.get("content-length", "")
         if most is not None and announced.isdecimal() and int(announced) > most:

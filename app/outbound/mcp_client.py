@@ -24,6 +24,8 @@ from app.outbound.guard import CONNECT_SECONDS, Guard
 from app.outbound.resolving import Resolve, resolve
 
 ANSWER_BYTES = 8 * 1024 * 1024
+CLOSING = Bounds(64 * 1024, seconds=5.0)
+"""Of the request that ends a session: a server must not keep us by never answering it."""
 _TIMEOUT = httpx2.Timeout(30.0, connect=CONNECT_SECONDS, read=300.0)
 _ERRORS = LibraryErrors(
     connecting=(httpx2.ConnectError, httpx2.ConnectTimeout),
@@ -116,7 +118,8 @@ class _Transport(httpx2.AsyncHTTPTransport):
         self._bounds = bounds
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        exchange = Exchange(self._guard, self._bounds, _ERRORS)
+        bounds = CLOSING if request.method == "DELETE" else self._bounds
+        exchange = Exchange(self._guard, bounds, _ERRORS)
         sent = super().handle_async_request
         response = await exchange.head(str(request.url), lambda: sent(request))
         if response.has_redirect_location and not _is_url(response.headers["location"]):
@@ -147,7 +150,10 @@ class _Body(httpx2.AsyncByteStream):
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._exchange.body(self._response.aiter_raw(), self._response.headers):
+        pieces = self._response.aiter_raw()
+        async for piece in self._exchange.body(
+            pieces, self._response.headers, is_success=self._response.is_success
+        ):
             yield piece
 
     async def aclose(self) -> None:

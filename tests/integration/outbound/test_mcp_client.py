@@ -14,11 +14,13 @@ from fastmcp.client.transports import StreamableHttpTransport
 
 from app.outbound import (
     AnswerTooLarge,
+    TimedOut,
     Unreachable,
     UrlRefused,
     guarded_mcp_client_factory,
 )
 from app.outbound.addresses import Address
+from app.outbound.bodies import Bounds
 from tests.support.sites import answer, redirect, site
 
 CANARY = {"Authorization": "Bearer canary"}
@@ -118,10 +120,54 @@ class TestAnAnswer:
                     await client.get(server.url)
 
     async def test_that_is_a_stream_of_events_goes_on_for_as_long_as_it_is_read(self) -> None:
-        events = answer(b"data: 1\n\n" * 500, Content_Type="text/event-stream")
+        events = answer(b"data: 1\n\n" * 500, Content_Type="Text/Event-Stream")
         async with site({"/": events}) as server:
             factory = guarded_mcp_client_factory(
                 server.url, trusted=server.trusted, answer_bytes=1000
             )
             async with factory() as client:
                 assert len((await client.get(server.url)).content) == 4500
+
+    @pytest.mark.parametrize("status", ["307 Temporary Redirect", "500 Internal Server Error"])
+    async def test_that_is_no_success_is_bounded_whatever_it_says_it_is(self, status: str) -> None:
+        events = answer(
+            b"data: 1\n\n" * 500, status=status, Content_Type="text/event-stream", Location="/"
+        )
+        async with site({"/": events}) as server:
+            factory = guarded_mcp_client_factory(
+                server.url, trusted=server.trusted, answer_bytes=1000
+            )
+            async with factory() as client:
+                with pytest.raises(AnswerTooLarge):
+                    await client.get(server.url)
+
+
+class TestEndingASession:
+    """What is asked of a server last, when nobody waits for it any more."""
+
+    @pytest.mark.parametrize("content_type", ["text/plain", "text/event-stream"])
+    async def test_takes_no_longer_than_a_moment(
+        self, content_type: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def drip(writer: asyncio.StreamWriter) -> None:
+            writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n".encode())
+            while True:
+                writer.write(b".")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+
+        monkeypatch.setattr("app.outbound.mcp_client.CLOSING", Bounds(1000, 0.1))
+        async with site({"/": drip}) as server:
+            factory = guarded_mcp_client_factory(server.url, trusted=server.trusted)
+            async with factory() as client:
+                with pytest.raises(TimedOut):
+                    await client.delete(server.url)
+            await asyncio.wait_for(server.left.wait(), 5)
+
+    async def test_is_read_no_further_than_a_little(self) -> None:
+        endless = answer(bytes(100_000), Content_Type="text/event-stream")
+        async with site({"/": endless}) as server:
+            factory = guarded_mcp_client_factory(server.url, trusted=server.trusted)
+            async with factory() as client:
+                with pytest.raises(AnswerTooLarge):
+                    await client.delete(server.url)
