@@ -13,6 +13,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+MOST_CHOSEN = 100
+"""Of one list: each is looked for among all that may be chosen."""
+
 _TYPES = ("string", "number", "integer", "boolean", "array")
 _BOUNDS = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
 _NAME = re.compile(r"[\w.-]{1,64}")
@@ -49,6 +52,7 @@ def _field(given: object) -> dict[str, Any]:
     if (choices := _choices(given)) is not None:
         field["enum"] = choices
     if field["type"] == "array":
+        field["maxItems"] = min(field.get("maxItems", MOST_CHOSEN), MOST_CHOSEN)
         items = given.get("items")
         chosen = _choices(items) if isinstance(items, Mapping) else None
         field["items"] = {"type": "string", **({} if chosen is None else {"enum": chosen})}

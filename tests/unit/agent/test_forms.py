@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.agent.forms import check_content
+from app.agent.forms import MOST_CHOSEN, check_content
 
 FORM: dict[str, Any] = {
     "type": "object",
@@ -96,6 +96,13 @@ class TestAFormThatIsNone:
         schema = {"type": "object", "properties": {"a": field}}
         assert check_content(schema, {"a": "a" * 40 + "!"}) is None
         assert check_content({"$ref": "http://127.0.0.1:1/schema", **schema}, {"a": "b"}) is None
+
+    def test_has_no_more_chosen_of_it_than_is_quickly_looked_for(self) -> None:
+        items = {"type": "string", "enum": [f"choice {n}" for n in range(5000)]}
+        schema = {"properties": {"a": {"type": "array", "items": items, "maxItems": 10**9}}}
+        chosen = ["choice 4999"] * MOST_CHOSEN
+        assert check_content(schema, {"a": chosen}) is None
+        assert check_content(schema, {"a": ["none"] * 100_000}) == "`a` (maxItems)"
 
     def test_has_a_name_told_only_if_it_reads_like_one(self) -> None:
         schema = {"type": "object", "properties": {"<b>a</b>": {"type": "string"}}}
