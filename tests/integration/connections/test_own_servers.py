@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import json
+import re
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from app.outbound.addresses import Address, is_public
+from app.outbound.bodies import Bounds
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 from tests.support.sites import Site, answer, certificate, redirect, site
@@ -72,10 +76,16 @@ async def inner() -> AsyncIterator[Site]:
 
 
 @pytest.fixture
-async def public(authority: Path) -> AsyncIterator[Site]:
+def tls(authority: Path) -> ssl.SSLContext:
+    """What a server under the public name proves it with."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(authority, authority.with_name("key.pem"))
+    return context
+
+
+@pytest.fixture
+async def public(tls: ssl.SSLContext) -> AsyncIterator[Site]:
     """A server somewhere on the internet."""
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(authority, authority.with_name("key.pem"))
     async with site(tls=tls, host=PUBLIC, port=PORT, name="open.stoa.dev") as served:
         yield served
 
@@ -187,3 +197,65 @@ class TestAServerThatSaysTooMuch:
         found = await looked_at(service, "mallory-words", "mine", url=public.url + "/mcp")
         assert found["state"] == "unavailable"
         assert "script" not in str(found)
+
+
+class Clinging:
+    """An MCP server that is like any other until its session is to end: it never lets go."""
+
+    RESULTS: ClassVar[dict[str, Any]] = {
+        "initialize": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "clinging", "version": "1"},
+        },
+        "tools/list": {"tools": [{"name": "cling", "inputSchema": {"type": "object"}}]},
+    }
+
+    def __init__(self) -> None:
+        self.asked_to_end = asyncio.Event()
+        self.left = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                length = re.search(r"content-length: (\d+)", head)
+                body = await reader.readexactly(int(length[1]) if length else 0)
+                if head.startswith("delete"):
+                    self.asked_to_end.set()
+                    await reader.read()
+                    self.left.set()
+                    break
+                writer.write(self._reply(head, body))
+                await writer.drain()
+        writer.close()
+
+    def _reply(self, head: str, body: bytes) -> bytes:
+        if not head.startswith("post"):
+            return answer(b"", status="405 Method Not Allowed", Connection="keep-alive")
+        said = json.loads(body)
+        if "id" not in said:
+            return answer(b"", status="202 Accepted", Connection="keep-alive")
+        known = self.RESULTS.get(said["method"])
+        told = {"result": known} if known else {"error": {"code": -32601, "message": "unknown"}}
+        reply = json.dumps({"jsonrpc": "2.0", "id": said["id"], **told}).encode()
+        return answer(
+            reply, Content_Type="application/json", Mcp_Session_Id="s1", Connection="keep-alive"
+        )
+
+
+class TestAServerThatNeverLetsGo:
+    async def test_is_left_all_the_same(
+        self, service: RunningService, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.outbound.mcp_client.CLOSING", Bounds(1000, 0.2))
+        clinging = Clinging()
+        listener = await asyncio.start_server(clinging.serve, PUBLIC, PORT, ssl=tls)
+        async with listener:
+            url = f"https://open.stoa.dev:{PORT}/mcp"
+            found = await looked_at(service, "mallory-clings", "mine", url=url)
+            assert [each["name"] for each in found["tools"]] == ["cling"]
+            removed = await service.client("mallory-clings").delete("/connections/mine")
+            assert removed.status_code == 204
+            await asyncio.wait_for(clinging.asked_to_end.wait(), 20)
+            await asyncio.wait_for(clinging.left.wait(), 20)
