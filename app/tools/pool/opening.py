@@ -115,7 +115,7 @@ async def _child(
     try:
         folder = make_folder(surroundings.folders, owner, server.name)
         command = command_of(transport, credential, folder)
-        child = await Child.start(command, surroundings.sandbox)
+        child = await Child.start(command, surroundings.sandbox, surroundings.groups)
     except (ProgramMissing, FolderUnusable, OSError):
         raise ToolServerUnavailable(server.name, Reason.UNREACHABLE) from None
     try:

@@ -15,6 +15,7 @@ from app.tools.pool.connection import Connection, ConnectionKey, ToolConnection
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.surroundings import Surroundings
 from app.tools.servers import Credential, McpServer, Scope, StdioTransport
+from app.tools.stdio.groups import Groups
 from app.tools.stdio.sandbox import choose_sandbox
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class ToolPool:
         self._limits = limits or PoolLimits()
         self._own_clients = own_clients
         self._surroundings: Surroundings | None = None
+        self._groups = Groups()
         self._current: dict[ConnectionKey, Connection] = {}
         self._tasks: dict[Connection, asyncio.Task[None]] = {}
         self._breakers: dict[ConnectionKey, Breaker] = {}
@@ -94,7 +96,9 @@ class ToolPool:
             SettingsError: the sandbox that is insisted on does not work.
         """
         sandbox = await choose_sandbox(self._wanted_sandbox if self._has_children else "none")
-        self._surroundings = Surroundings(self._folders, sandbox, self._own_clients)
+        if self._has_children and sandbox.program is None:
+            self._groups = await Groups.guarded()
+        self._surroundings = Surroundings(self._folders, sandbox, self._groups, self._own_clients)
         self._sweeper = asyncio.create_task(self._sweep(), name="sweep of idle tool servers")
 
     async def stop(self) -> None:
@@ -112,6 +116,7 @@ class ToolPool:
                 task.cancel()
             if late:
                 await asyncio.wait(late, timeout=STOP_SECONDS)
+        await self._groups.close()
 
     @asynccontextmanager
     async def lease(

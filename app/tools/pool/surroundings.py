@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.tools.stdio.groups import Groups
 from app.tools.stdio.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -18,5 +19,6 @@ class Surroundings:
 
     folders: Path
     sandbox: Sandbox
+    groups: Groups
     own_clients: OwnClients | None = None
     """Makes HTTP clients for servers that users added; without it, those are refused."""

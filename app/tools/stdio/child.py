@@ -16,6 +16,7 @@ from app.tools.stdio.exits import ExitWatch
 
 if TYPE_CHECKING:
     from app.tools.stdio.command import Command
+    from app.tools.stdio.groups import Groups
     from app.tools.stdio.sandbox import Sandbox
 
 LAUNCHER = Path(__file__).with_name("launch.py")
@@ -34,8 +35,10 @@ _ERROR_CHUNK = 64 * 1024
 class Child:
     """A running child. Its end is noticed at once, whoever else holds its pipes."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, groups: Groups) -> None:
         self.process = process
+        self._groups = groups
+        groups.begun(process.pid)
         self.exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.error_bytes = 0
         """How much it has written to its standard error: that is dropped."""
@@ -43,7 +46,7 @@ class Child:
         self._errors = asyncio.create_task(self._drop_errors(), name="tool server's stderr")
 
     @classmethod
-    async def start(cls, command: Command, sandbox: Sandbox) -> Self:
+    async def start(cls, command: Command, sandbox: Sandbox, groups: Groups) -> Self:
         """Start it, in its own folder and as the leader of its own process group.
 
         Raises:
@@ -69,7 +72,7 @@ class Child:
             cwd=command.folder,
             start_new_session=True,
         )
-        return cls(process)
+        return cls(process, groups)
 
     @property
     def pid(self) -> int:
@@ -103,6 +106,7 @@ class Child:
         finally:
             self._signal(signal.SIGKILL)
             await self._reaped()
+            self._groups.over(self.pid)
             self._watch.close()
             self._errors.cancel()
             await asyncio.wait({self._errors})

@@ -18,6 +18,7 @@ from app.tools.pool.breaker import REST_AFTER
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.pool import ToolPool
 from app.tools.servers import Credential, McpServer, Scope
+from app.tools.stdio import child
 from tenancy.principal import UserId
 from tests.support.tool_servers.pools import (
     NO_CREDENTIAL,
@@ -38,6 +39,12 @@ from tests.support.tool_servers.pools import (
 async def pool(tmp_path: Path) -> AsyncIterator[ToolPool]:
     async with running_pool(tmp_path) as pool:
         yield pool
+
+
+@pytest.fixture(autouse=True)
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With servers that hang, once their input is closed."""
+    monkeypatch.setattr(child, "INPUT_CLOSED_SECONDS", 0.1)
 
 
 @pytest.fixture(autouse=True)

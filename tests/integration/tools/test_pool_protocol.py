@@ -15,6 +15,7 @@ from app.tools.pool.listing import MAX_PAGES
 from app.tools.pool.pool import ToolPool
 from app.tools.questions import Asked, CallQuestions, Question, Reply, questions_of_call
 from app.tools.servers import Credential, CredentialKind, CredentialRule, McpServer
+from app.tools.stdio import child
 from tests.support.tool_servers.http import HttpToolServer, http_tool_server
 from tests.support.tool_servers.pools import (
     NO_CREDENTIAL,
@@ -37,6 +38,12 @@ WHO = Question("Who?", NAME)
 async def pool(tmp_path: Path) -> AsyncIterator[ToolPool]:
     async with running_pool(tmp_path) as pool:
         yield pool
+
+
+@pytest.fixture(autouse=True)
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With servers that hang, once their input is closed."""
+    monkeypatch.setattr(child, "INPUT_CLOSED_SECONDS", 0.1)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -19,6 +20,7 @@ from app.settings import SettingsError
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.pool import ToolPool
 from app.tools.servers import Credential, McpServer, StdioTransport
+from app.tools.stdio import child
 from app.tools.stdio.command import LIMITS
 from app.tools.stdio.sandbox import choose_sandbox
 from tests.support.tool_servers.pools import (
@@ -51,21 +53,37 @@ async def sandbox(request: pytest.FixtureRequest) -> Kind:
 
 
 @pytest.fixture
-async def pool(tmp_path: Path, sandbox: Kind) -> AsyncIterator[ToolPool]:
+async def either(tmp_path: Path, sandbox: Kind) -> AsyncIterator[ToolPool]:
+    """A pool with a sandbox, and one without."""
     async with running_pool(tmp_path, sandbox) as pool:
         yield pool
 
 
+@pytest.fixture
+async def pool(tmp_path: Path) -> AsyncIterator[ToolPool]:
+    async with running_pool(tmp_path) as pool:
+        yield pool
+
+
+@pytest.fixture(autouse=True)
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With servers that are not going to end by themselves."""
+    monkeypatch.setattr(child, "INPUT_CLOSED_SECONDS", 0.3)
+    monkeypatch.setattr(child, "TERMINATED_SECONDS", 0.3)
+
+
 class TestEnvironment:
     async def test_is_what_is_allowed_and_nothing_else(
-        self, pool: ToolPool, monkeypatch: pytest.MonkeyPatch
+        self, either: ToolPool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # Given a worker with a secret, and a catalogue that names it as other programs would
         monkeypatch.setenv("STOA_DATABASE_URL", "postgresql://secret")
         server = quick(env={"WANTED": "${STOA_DATABASE_URL}", "PLACE": "{user_folder}/x"})
 
         # When the user's server is asked for its environment
-        async with pool.lease(somebody(), server, Credential(env={"KEY": "theirs"})) as connection:
+        async with either.lease(
+            somebody(), server, Credential(env={"KEY": "theirs"})
+        ) as connection:
             found = json.loads(await said(connection, "environment"))
             folder = json.loads(await said(connection, "whoami"))["folder"]
 
@@ -79,9 +97,9 @@ class TestEnvironment:
             "KEY": "theirs",
         }
 
-    async def test_is_never_on_a_command_line(self, pool: ToolPool) -> None:
+    async def test_is_never_on_a_command_line(self, either: ToolPool) -> None:
         server = quick(env={"KEY": "a-secret-value"})
-        async with pool.lease(somebody(), server, NO_CREDENTIAL):
+        async with either.lease(somebody(), server, NO_CREDENTIAL):
             lines = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in Footprint().processes]
         assert lines
         assert not any(b"a-secret-value" in line for line in lines)
@@ -125,8 +143,8 @@ class TestFolders:
 
 
 class TestLimits:
-    async def test_hold_for_memory_files_and_dumps(self, pool: ToolPool) -> None:
-        found = json.loads(await once(pool, somebody(), quick(), "limits"))
+    async def test_hold_for_memory_files_and_dumps(self, either: ToolPool) -> None:
+        found = json.loads(await once(either, somebody(), quick(), "limits"))
         assert found == {name: [LIMITS[name], LIMITS[name]] for name in found}
 
     async def test_errors_are_dropped_and_output_that_is_no_message_is_passed_over(
@@ -141,37 +159,38 @@ class TestLimits:
 
 
 class TestEnding:
-    async def test_a_server_that_heeds_its_input_is_gone_with_it(self, pool: ToolPool) -> None:
+    async def test_a_server_that_heeds_its_input_is_gone_with_it(self, either: ToolPool) -> None:
         before = Footprint()
-        await once(pool, somebody(), quick(), "note", text="a")
-        await pool.stop()
+        await once(either, somebody(), quick(), "note", text="a")
+        await either.stop()
         assert Footprint().processes <= before.processes
 
     @pytest.mark.parametrize("how", [("deaf",), ("forks",)], ids=lambda how: how[0])
     async def test_one_that_heeds_nothing_is_killed_with_all_it_started(
-        self, pool: ToolPool, how: tuple[str, ...]
+        self, either: ToolPool, how: tuple[str, ...]
     ) -> None:
         before = Footprint()
-        await once(pool, somebody(), quick(*how), "note", text="a")
+        await once(either, somebody(), quick(*how), "note", text="a")
         started = Footprint().processes - before.processes
         assert started
-        await pool.stop()
+        await either.stop()
         await until(lambda: not any(is_running(pid) for pid in started))
 
-    async def test_an_idle_servers_end_is_noticed_at_once(self, pool: ToolPool) -> None:
+    async def test_an_idle_servers_end_is_noticed_at_once(self, either: ToolPool) -> None:
         # Given an open connection that nobody uses
         owner = somebody()
         before = Footprint()
-        await once(pool, owner, quick(), "note", text="a")
+        await once(either, owner, quick(), "note", text="a")
         started = Footprint().processes - before.processes
 
         # When its process is killed
         for pid in started:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # the sandbox's own end with it
+                os.kill(pid, signal.SIGKILL)
 
         # Then it is gone from the pool without anybody calling, and the next call has another
-        await until(lambda: pool.open_connections == 0)
-        notes, _ = json.loads(await once(pool, owner, quick(), "note", text="b"))
+        await until(lambda: either.open_connections == 0)
+        notes, _ = json.loads(await once(either, owner, quick(), "note", text="b"))
         assert notes == ["b"]
 
     async def test_a_killed_worker_leaves_none(self, sandbox: Kind, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ async def main() -> None:
     folder, sandbox = Path(sys.argv[1]), sys.argv[2]
     async with (
         running_pool(folder, sandbox) as pool,  # type: ignore[arg-type]
-        pool.lease(somebody(), quick("deaf"), NO_CREDENTIAL) as connection,
+        pool.lease(somebody(), quick("deaf", "forks"), NO_CREDENTIAL) as connection,
     ):
         own = Path(json.loads(await said(connection, "whoami"))["folder"])
         call = asyncio.create_task(called(connection, "sleep", 3600))
