@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -96,6 +97,7 @@ class TestAuthorizationServer:
             "truly": JSONResponse(truth),
             "redirect": RedirectResponse(f"{self.origin}/elsewhere"),
             "page": HTMLResponse("<h1>Sign in</h1>"),
+            "labelled a page": HTMLResponse(json.dumps(truth)),
             "list": JSONResponse([truth]),
             "depth": Response("[" * 100_000, media_type="application/json"),
             "flood": JSONResponse({**truth, "more": "x" * 1_000_000}),

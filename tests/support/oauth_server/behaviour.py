@@ -24,7 +24,15 @@ class Behaviour:
     document_place: Literal["oauth", "openid", "openid appended"] = "oauth"
     """Where its description is."""
     describes: Literal[
-        "truly", "redirect", "page", "list", "depth", "flood", "failure", "break"
+        "truly",
+        "redirect",
+        "page",
+        "labelled a page",
+        "list",
+        "depth",
+        "flood",
+        "failure",
+        "break",
     ] = "truly"
     """How it answers when it is asked for that description."""
     metadata: dict[str, Any] = field(default_factory=dict)

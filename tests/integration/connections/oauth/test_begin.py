@@ -175,6 +175,8 @@ class TestWhatIsNotBelieved:
         self, stage: Stage, alice: Principal, case: str
     ) -> None:
         fields, refusal = NOT_BELIEVED[case]
+        if refusal is OAuthIssuerMismatch:  # nor where the client would be known to anybody
+            stage.changed(client_id=None, client_secret=None)
         stage.authorization.behaviour.metadata = {
             name: value.format(url=stage.authorization.url) if isinstance(value, str) else value
             for name, value in fields.items()
@@ -253,7 +255,7 @@ class TestWhatIsNotBelieved:
         with pytest.raises(OAuthNotOffered):
             await stage.begin(alice)
 
-    @pytest.mark.parametrize("manner", ["redirect", "page", "list", "depth"])
+    @pytest.mark.parametrize("manner", ["redirect", "page", "labelled a page", "list", "depth"])
     async def test_an_answer_that_is_no_description(
         self, stage: Stage, alice: Principal, manner: Any
     ) -> None:
