@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from tenancy.scheduler.own import OwnStanding
 
 LOOK_SECONDS = 1.0
+BETWEEN_CONNECTIONS_SECONDS = 0.2
+"""How often connections are looked at of which one hears again and again."""
 _BACKOFF = 20
 """A look that took t is followed by a pause of at least 20 t: a slow database is asked less."""
 LONGEST_PAUSE_SECONDS = 3600.0
@@ -62,7 +65,10 @@ class OwnEvents:
             has_reason = False
             while True:
                 del frame  # nothing is kept of what was told
-                has_reason = await self._rest(heard, pause, had_reason=has_reason)
+                async with aclosing(self._rest(heard, connections)) as rest:
+                    async for news in rest:
+                        yield news
+                has_reason = await self._until_a_reason(heard, pause, had_reason=has_reason)
                 for change in self._take_note(await self._read_runs(heard.take())):
                     yield _run_frame(change)
                 if heard.take_connections():
@@ -72,14 +78,27 @@ class OwnEvents:
                 if frame:
                     yield frame
 
-    async def _rest(self, heard: HeardChanges, pause: float | None, *, had_reason: bool) -> bool:
-        """Wait until it is time to look again; say whether there is a reason to.
+    async def _rest(
+        self, heard: HeardChanges, connections: OwnConnections
+    ) -> AsyncGenerator[bytes, None]:
+        """Rest between two looks, as long as they take; but tell of connections meanwhile."""
+        clock = asyncio.get_running_loop().time
+        feeds = self._services.tail.listeners(self._principal.user_id)
+        over = clock() + pause_after(self._look_took, feeds)
+        while (left := over - clock()) > 0 and await heard.wait_for_connections(left):
+            heard.take_connections()
+            for news in await connections.news():
+                yield news
+            await asyncio.sleep(min(max(over - clock(), 0), BETWEEN_CONNECTIONS_SECONDS))
+
+    async def _until_a_reason(
+        self, heard: HeardChanges, pause: float | None, *, had_reason: bool
+    ) -> bool:
+        """Wait until there is a reason to look again, or a last look is due; say which.
 
         One look follows the last that had one: what a call has used is counted a moment after its
         run has ended.
         """
-        feeds = self._services.tail.listeners(self._principal.user_id)
-        await asyncio.sleep(pause_after(self._look_took, feeds))
         if pause is not None and pause <= LOOK_SECONDS:
             return True
         if had_reason:

@@ -30,7 +30,7 @@ class HeardChanges:
 
     def __init__(self) -> None:
         self._ids: set[UUID] = set()
-        self._connections = False
+        self._connections = asyncio.Event()
         self._is_told = asyncio.Event()
 
     def hear(self, what: str | None) -> None:
@@ -41,13 +41,23 @@ class HeardChanges:
 
     def hear_of_connections(self) -> None:
         """Something changed about the person's connections to tool servers."""
-        self._connections = True
+        self._connections.set()
         self._is_told.set()
 
     def take_connections(self) -> bool:
         """Whether it did since that was last asked."""
-        heard, self._connections = self._connections, False
+        heard = self._connections.is_set()
+        self._connections.clear()
         return heard
+
+    async def wait_for_connections(self, seconds: float) -> bool:
+        """Return when it does, or after so long; whether it did."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._connections.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def wait(self, seconds: float | None) -> None:
         """Return when something was heard, or after so long; without an end if none is named."""

@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from app.connections.rows import ConnectionRow
-from app.connections.standing import UserServer
+from app.connections.standing import UserServer, standing_of
 from app.tools.entries import versioned
 from app.tools.pool.pool import ToolPool
 from app.tools.servers import (
@@ -313,7 +313,7 @@ class TestWishes:
             await web.changes.set_key(alice, "tickets", "key")
             (_, row) = await found_by_id(web, alice)
             await web.changes.connect(alice, "tickets")
-            standing_then = check_connections.standing_of(tickets, [], "available", None)
+            standing_then = standing_of(tickets, [], "available", None)
             await web.rows.finish_check(alice, row, row.version, standing_then)
             assert (await web.connections.find(alice, "tickets")).state == "checking"
             (_, row) = await found_by_id(web, alice)
