@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from collections.abc import Set as AbstractSet
 from typing import Protocol
@@ -26,6 +28,10 @@ from app.outbound.resolving import Resolve, resolve
 ANSWER_BYTES = 8 * 1024 * 1024
 CLOSING = Bounds(64 * 1024, seconds=5.0)
 """Of the request that ends a session: a server must not keep us by never answering it."""
+MOST_GETS = 10
+GETS_SECONDS = 10.0
+"""So many streams are opened in this time. A server says when to come back: it might say at once,
+and end each stream as soon as it is open."""
 _TIMEOUT = httpx2.Timeout(30.0, connect=CONNECT_SECONDS, read=300.0)
 _ERRORS = LibraryErrors(
     connecting=(httpx2.ConnectError, httpx2.ConnectTimeout),
@@ -78,7 +84,7 @@ def guarded_mcp_client_factory(
         **_others: object,  # whether to follow redirects, say: no
     ) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
-            transport=_Transport(guard, bounds, tls or public_tls()),
+            transport=_PacedTransport(guard, bounds, tls or public_tls()),
             headers={"Accept-Encoding": "identity", **(headers or {})},
             auth=auth,
             cookies=no_cookies(),
@@ -131,6 +137,27 @@ class _Transport(httpx2.AsyncHTTPTransport):
             stream=_Body(exchange, response),
             extensions=response.extensions,
         )
+
+
+class _PacedTransport(_Transport):
+    """One connection's: opens streams no faster than is of any use."""
+
+    def __init__(self, guard: Guard, bounds: Bounds, tls: ssl.SSLContext) -> None:
+        super().__init__(guard, bounds, tls)
+        self._gets = deque[float](maxlen=MOST_GETS)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            await self._pace()
+        return await super().handle_async_request(request)
+
+    async def _pace(self) -> None:
+        """Wait until one more stream may be opened."""
+        now = asyncio.get_running_loop().time()
+        is_full = len(self._gets) == self._gets.maxlen
+        due = max(now, self._gets[0] + GETS_SECONDS) if is_full else now
+        self._gets.append(due)
+        await asyncio.sleep(due - now)
 
 
 def _is_url(location: str) -> bool:

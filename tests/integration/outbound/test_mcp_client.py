@@ -142,6 +142,21 @@ class TestAnAnswer:
                     await client.get(server.url)
 
 
+class TestAServerThatEndsEachStreamAndWantsTheNextAtOnce:
+    async def test_is_not_followed_at_its_pace(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("app.outbound.mcp_client.MOST_GETS", 3)
+        monkeypatch.setattr("app.outbound.mcp_client.GETS_SECONDS", 0.2)
+        ended = answer(b"retry: 0\n\n", Content_Type="text/event-stream")
+        loop = asyncio.get_running_loop()
+        async with site({"/": ended}) as server:
+            factory = guarded_mcp_client_factory(server.url, trusted=server.trusted)
+            async with factory() as client:
+                begun = loop.time()
+                for _ in range(7):
+                    await client.get(server.url)
+        assert loop.time() - begun >= 0.4
+
+
 class TestEndingASession:
     """What is asked of a server last, when nobody waits for it any more."""
 
