@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from app.dev.gateway.signer import Signer
     from app.dev.gateway.upstream import Upstream
 
-_OPEN_PATHS = frozenset({"/ok"})
-"""A liveness probe has no name to give."""
+_OPEN_PATHS = frozenset({"/ok", "/.well-known/oauth-client.json"})
+"""A liveness probe has no name to give, nor has a server that reads which client Stoa is."""
 
 
 class Proxy:

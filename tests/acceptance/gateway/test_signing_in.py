@@ -33,11 +33,12 @@ class TestSomebodyWhoIsNotSignedIn:
             assert response.json()["code"] == "unauthenticated"
         assert service.requests == 0
 
-    async def test_can_ask_whether_the_service_lives(
-        self, gateway: Gateway, service: Service
+    @pytest.mark.parametrize("path", ["/ok", "/.well-known/oauth-client.json"])
+    async def test_can_ask_whether_the_service_lives_and_who_it_is_to_other_servers(
+        self, gateway: Gateway, service: Service, path: str
     ) -> None:
         forged = {"Authorization": "Bearer a.b.c"}
-        assert (await gateway.browser.get("/ok", headers=forged)).status_code == 200
+        assert (await gateway.browser.get(path, headers=forged)).status_code == 200
         assert service.lines("authorization") == []
 
     @pytest.mark.parametrize("token", ["Bearer a.b.c", "Basic YTpi", "Bearer", "x"])

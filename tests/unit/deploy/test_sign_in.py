@@ -107,8 +107,24 @@ class TestTheProxy:
         assert proxy()["ping_path"].startswith("/oauth2/")
         assert proxy()["ready_path"].startswith("/oauth2/")
 
-    def test_lets_nobody_past_but_to_the_liveness_route(self) -> None:
-        assert proxy()["skip_auth_routes"] == ["GET=^/ok$"]
+    def test_lets_nobody_past_but_to_whether_it_lives_and_who_it_is_to_other_servers(self) -> None:
+        assert proxy()["skip_auth_routes"] == [
+            "GET=^/ok$",
+            r"GET=^/\.well-known/oauth-client\.json$",
+        ]
+
+    def test_refuses_programs_and_sends_people_who_come_back_from_a_server_to_sign_in(self) -> None:
+        (routes,) = proxy()["api_routes"]
+        for path in (
+            "/memories",
+            "/memories/x",
+            "/connections",
+            "/connections/x/connect",
+            "/events",
+        ):
+            assert re.search(routes, path), path
+        for path in ("/connections/callback", "/tools", "/memory", "/"):
+            assert not re.search(routes, path), path
 
 
 def _minutes(duration: str) -> float:
