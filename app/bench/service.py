@@ -59,7 +59,7 @@ async def open_processes(
     async with AsyncExitStack() as stack:
         jwks_url = stack.enter_context(issuer.published())
         environment = {**dsns, **_settings(jwks_url), **(settings or {})}
-        port = _free_port()
+        port = free_port()
         web = await stack.enter_async_context(_process(["web", "--port", str(port)], environment))
         await stack.enter_async_context(_process(["worker"], environment))
         origin = f"http://127.0.0.1:{port}"
@@ -181,7 +181,8 @@ async def _until_ready(pool: httpcore.AsyncConnectionPool, origin: str) -> None:
             await _get(pool, f"{origin}/ready")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -51,6 +51,21 @@ def rls(
 
 
 @application.command()
+def tools(
+    calls: Annotated[int, typer.Option(help="Calls per side, way and round.", min=10)] = 200,
+    rounds: Annotated[int, typer.Option(help="How often the sides alternate.", min=1)] = 3,
+    durable: Annotated[  # noqa: FBT002 - an option
+        bool, typer.Option(help="Whether each commit waits for the disk.")
+    ] = True,
+) -> None:
+    """Measure a call of a tool against one by a bare client, by stdio and by HTTP."""
+    import uvloop
+
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
+        uvloop.run(_tools(Path(folder), calls, rounds, durable=durable))
+
+
+@application.command()
 def dispatch(
     queued: Annotated[
         list[int] | None,
@@ -280,6 +295,18 @@ async def _dispatch(
             rounds=rounds,
             seconds=seconds,
         )
+    finally:
+        await postgres.stop()
+
+
+async def _tools(folder: Path, calls: int, rounds: int, *, durable: bool) -> None:
+    from app.bench.tools import bench_tools
+    from app.dev.postgres import EmbeddedPostgres
+
+    postgres = EmbeddedPostgres(folder, temporary=not durable)
+    await postgres.start()
+    try:
+        await bench_tools(postgres.dsn("owner"), folder, calls=calls, rounds=rounds)
     finally:
         await postgres.stop()
 

@@ -27,3 +27,12 @@ class TestBenchDispatch:
             assert await command.ended() == 0, command.output
         assert "calls, 2 clients" in command.output
         assert "claims, 2 clients" in command.output
+
+
+class TestBenchTools:
+    async def test_measures_a_call_by_each_way_against_a_bare_client(self) -> None:
+        quick = ("--calls", "10", "--rounds", "1", "--no-durable")
+        async with stoa("bench", "tools", *quick) as command:
+            assert await command.ended() == 0, command.output
+        assert "stdio, p50" in command.output
+        assert "HTTP, p99" in command.output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
 import asyncpg
@@ -92,10 +92,11 @@ async def turn(service: RunningService, subject: str, *calls: str) -> Turn:
     )
     client = service.sdk(subject)
     thread = (await client.threads.create())["thread_id"]
+    said: Mapping[str, Any] = {"messages": [{"role": "user", "content": "do it"}]}
     parts = client.runs.stream(
         thread,
         "agent",
-        input={"messages": [{"role": "user", "content": "do it"}]},
+        input=said,
         stream_mode=["values", "custom", "messages-tuple", "updates", "debug"],
     )
     events: list[tuple[str, Any]] = [(part.event, part.data) async for part in parts]
