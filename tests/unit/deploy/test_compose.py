@@ -133,6 +133,12 @@ class TestEachService:
         assert set(published) == {"oauth2-proxy", "dex"}
         assert all(port.startswith("127.0.0.1:") for ports in published.values() for port in ports)
 
+    def test_that_fetches_pages_has_a_way_out_that_nobody_else_is_on(self) -> None:
+        networks = composition()["networks"]
+        outer = {name for name in services()["worker"]["networks"] if not networks[name]}
+        on_it = {name for name, each in services().items() if outer & set(each["networks"])}
+        assert (len(outer), on_it) == (1, {"worker"})
+
     def test_web_and_workers_are_several(self) -> None:
         assert services()["web"]["deploy"]["replicas"] > 1
         assert services()["worker"]["deploy"]["replicas"] > 1
