@@ -11,6 +11,7 @@ from compose_spec import PyCompose
 
 from app.api.services import identity_settings
 from app.settings import Settings, load_settings
+from tests.support.vaults import keys_of
 from tests.unit.deploy.composition import (
     DEPLOY,
     composition,
@@ -201,6 +202,10 @@ class TestTheSettingsOfStoa:
         assert services()["model"]["command"] == ["pull", worker["STOA_MODEL"]]
 
 
+DATABASE_URL = "postgresql://role:word@postgres/stoa"
+VAULT_KEYS = keys_of("k1")
+
+
 def _loaded(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Settings:
     """The settings as the service's process would find them, its secrets in a folder of ours."""
     monkeypatch.chdir(folder)
@@ -208,6 +213,7 @@ def _loaded(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Setting
         path = str(value)
         if path.startswith("/run/secrets/"):
             path = str(folder / path.rpartition("/")[2])
-            (folder / path).write_text("postgresql://role:word@postgres/stoa", encoding="utf-8")
+            kept = VAULT_KEYS if path.endswith("vault_keys") else DATABASE_URL
+            (folder / path).write_text(kept, encoding="utf-8")
         monkeypatch.setenv(variable, path)
     return load_settings()

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from tenancy.migrate import RoleDsns
+from tenancy.vault import WrappingKeys
 from tests.unit.deploy.composition import DEPLOY, composition
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ class TestTheSecrets:
         before = {path.name: path.read_bytes() for path in folder.iterdir()}
         _make(folder)
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+    def test_have_a_key_of_the_vault_that_is_no_other_deployments(
+        self, made: tuple[Path, str], tmp_path: Path
+    ) -> None:
+        _make(tmp_path)
+        here, there = [(each / "vault_keys").read_text() for each in (made[0], tmp_path)]
+        assert WrappingKeys.parse(here).ids == ("k1",)
+        assert here != there
 
     def test_give_each_database_role_a_url_of_its_own(self, made: tuple[Path, str]) -> None:
         folder, _ = made
