@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic import model_validator as check
 
+from app.outbound import Origin, UrlRefused
 from app.tools.servers import (
     USER_FOLDER,
     CredentialKind,
@@ -27,22 +27,6 @@ from app.tools.servers import (
     Timeouts,
     Trust,
 )
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
-_HINTS = {
-    "cwd": "leave it out: each user's server runs in a folder of its own",
-    "envFile": "write the variables into `env`; nothing is read from elsewhere",
-    "disabled": "take the server's entry out instead",
-    "autoApprove": "say `stoa.approval` instead",
-    "alwaysAllow": "say `stoa.approval` instead",
-    "timeout": "say `stoa.timeout` instead, in seconds",
-    "allowedTools": "say `stoa.tools.allow` instead",
-    "disabledTools": "say `stoa.tools.deny` instead",
-    "transport": "say `type` instead",
-}
-"""What other programs' files have, and what to do about it here."""
 
 _FIELD_NAME = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 _USUAL = Timeouts()
@@ -96,6 +80,13 @@ class _ToolsEntry(_Strict):
     deny: Annotated[tuple[Name, ...], Field(strict=False)] = ()
 
 
+def _require_web_address(url: str) -> None:
+    try:
+        Origin.of(url)
+    except UrlRefused:
+        raise ValueError("`origins` and `issuer` must look like https://host:port") from None
+
+
 class _CredentialEntry(_Strict):
     kind: Annotated[CredentialKind, Field(strict=False)]
     name: str | None = None
@@ -124,6 +115,8 @@ class _CredentialEntry(_Strict):
         wanted = _FIELD_NAME if self.kind is CredentialKind.HEADER else r"^[A-Za-z_][A-Za-z0-9_]*$"
         if self.name is not None and not re.fullmatch(wanted, self.name):
             raise ValueError("`name` must be that of a header or of a variable")
+        for url in (*self.origins, *filter(None, [self.issuer])):
+            _require_web_address(url)
         if self.client_secret is not None and self.client_id is None:
             raise ValueError("a `client_secret` needs its `client_id`")
         return self
@@ -281,44 +274,10 @@ def _plain(value: object) -> object:
     raise TypeError(f"no version can be made of a {type(value).__name__}")
 
 
-def complaint(item: ErrorDetails) -> str:
-    """One of pydantic's errors in the words of the file; it quotes names, and no values."""
-    place = ".".join(str(part) for part in item["loc"])
-    if item["type"] == "extra_forbidden":
-        name = str(item["loc"][-1])
-        within = f" in `{place.rpartition('.')[0]}`" if "." in place else ""
-        hint = _HINTS.get(name) if "." not in place else None
-        said = hint or _guess(name, _known(item["loc"][:-1])) or "leave it out"
-        return f"unknown key `{name}`{within}: {said}"
-    if item["type"] == "model_type":
-        return f"`{place}` must be an object" if place else "must be an object"
-    message = item["msg"].removeprefix("Value error, ")
-    return f"`{place}`: {message}" if place else message
-
-
-def _known(loc: Iterable[int | str]) -> list[str]:
-    models: dict[str, type[BaseModel]] = {
-        "stoa": _StoaEntry,
-        "trust": _TrustEntry,
-        "tools": _ToolsEntry,
-        "credential": _CredentialEntry,
-        "timeout": _Parts,
-    }
-    model: type[BaseModel] = ServerEntry
-    for part in loc:
-        model = models.get(str(part), model)
-    return list(model.model_fields)
-
-
-def _guess(name: str, known: Iterable[str]) -> str | None:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    return f"did you mean `{near[0]}`?" if near else None
-
-
 def read_entry(name: str, entry: Any) -> McpServer:  # noqa: ANN401 - what JSON holds
     """The server that an entry describes.
 
     Raises:
-        pydantic.ValidationError: it cannot be used; see :func:`complaint`.
+        pydantic.ValidationError: it cannot be used; see :func:`app.tools.complaints.complaint`.
     """
     return ServerEntry.model_validate(entry).server(name)

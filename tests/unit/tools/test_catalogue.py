@@ -162,6 +162,8 @@ class TestRefusals:
             (STDIO, {"kind": "header"}, "needs a server with a `url`"),
             (STDIO, {"kind": "oauth"}, "needs a server with a `url`"),
             (HTTP, {"kind": "oauth", "client_secret": "canary"}, "needs its `client_id`"),
+            (HTTP, {"kind": "oauth", "origins": ["id.example.com"]}, "look like https://host"),
+            (HTTP, {"kind": "oauth", "issuer": "ftp://id.example.com"}, "look like https://host"),
             ({**STDIO, "env": {"A": "b"}}, {"kind": "environment", "name": "A"}, "take it out"),
             ({**HTTP, "headers": {"authorization": "b"}}, {"kind": "header"}, "take it out"),
         ],
