@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import ValidationError
 
 from app.settings import SettingsError
-from app.tools.entries import complaint, read_entry, versioned
+from app.tools.complaints import complaint
+from app.tools.entries import read_entry, versioned
 from app.tools.names import why_unusable
 from app.tools.servers import CredentialRule, HttpTransport, McpServer
 

@@ -123,6 +123,11 @@ class McpServer:
     version: str = ""
     """Hash of everything here: another configuration is another connection."""
 
+    @property
+    def log_name(self) -> str:
+        """What logs call it: a name that a user gave is their own text."""
+        return "own" if self.is_own else self.name
+
     def offers(self, tool: str) -> bool:
         """Whether the operator lets this tool be used."""
         return tool not in self.deny and (self.allow is None or tool in self.allow)

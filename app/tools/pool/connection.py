@@ -31,6 +31,8 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 END_SECONDS = 2.0
 """How long a server may take to hear that a call is given up."""
+CLOSE_SECONDS = 10.0
+"""How long closing may take, whatever the server does meanwhile."""
 RELIST_SECONDS = 1.0
 """Between two listings, however often a server says that its tools have changed."""
 
@@ -99,6 +101,7 @@ class Connection:
         self._line: Line | None = None
         self._changed = asyncio.Event()
         self._opening: asyncio.Timeout | None = None
+        self._closing: asyncio.Timeout | None = None
 
     @property
     def owner(self) -> UserId | None:
@@ -138,7 +141,7 @@ class Connection:
         """
         return asyncio.create_task(
             self._own(credential, surroundings),
-            name=f"connection to {self.server.name}",
+            name=f"connection to {self.server.log_name}",
             context=Context(),
         )
 
@@ -149,10 +152,14 @@ class Connection:
         if not self.opened.done():
             self.opened.set_result(None)
         self._changed.set()
-        if self._opening is not None:
-            # One that is over takes no other time, and needs none.
-            with contextlib.suppress(RuntimeError):
-                self._opening.reschedule(asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        # What is over takes no other time, and needs none.
+        with contextlib.suppress(RuntimeError):
+            if self._opening is not None:
+                self._opening.reschedule(now)
+        with contextlib.suppress(RuntimeError):
+            if self._closing is not None and self._closing.when() is None:
+                self._closing.reschedule(now + CLOSE_SECONDS)
 
     async def call(
         self,
@@ -203,14 +210,17 @@ class Connection:
     async def _own(self, credential: Credential, surroundings: Surroundings) -> None:
         """Open, keep and close it: all in this task."""
         try:
-            await self._open_and_keep(credential, surroundings)
+            async with asyncio.timeout(None) as self._closing:
+                await self._open_and_keep(credential, surroundings)
         except ToolServerUnavailable as error:
             self.close(Reason(error.reason))
         except TimeoutError:
             self.close(Reason.TIMEOUT)
         except Exception as error:  # noqa: BLE001 - whatever a library says of a dead server
             if not self.ended.done():
-                log.info("tool server failed", server=self.server.name, error=type(error).__name__)
+                log.info(
+                    "tool server failed", server=self.server.log_name, error=type(error).__name__
+                )
             self.close(Reason.PROTOCOL)
         finally:
             self._line = None
@@ -262,4 +272,4 @@ class Connection:
 
         self._listing = await list_within_bounds(page_of(line), self.server)
         if self._listing.left_out:
-            log.info("tools left out", server=self.server.name, count=self._listing.left_out)
+            log.info("tools left out", server=self.server.log_name, count=self._listing.left_out)

@@ -36,7 +36,7 @@ class ToolServerUnavailable(Exception):
     """A server's tools cannot be used now."""
 
     def __init__(self, server: str, reason: Reason) -> None:
-        super().__init__(f"{server}: {reason}")
+        super().__init__(str(reason))
         self.unavailable = Unavailable(server, reason)
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import fastmcp
 import mcp_types
 from fastmcp.client import Client
 
@@ -38,6 +39,10 @@ for _name in ("fastmcp", "mcp", "httpx2", "httpcore2"):
     logging.getLogger(_name).handlers.clear()
     logging.getLogger(_name).propagate = True
     logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+
+# Twice that: until it cancels what does not end, and until it leaves that to itself.
+fastmcp.settings.client_disconnect_timeout = 2.0
 
 
 @dataclass(frozen=True, slots=True)

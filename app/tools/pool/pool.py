@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -44,6 +45,7 @@ class ToolPool:
         *,
         sandbox: Literal["auto", "bubblewrap", "none"] = "auto",
         has_children: bool = True,
+        has_servers: bool = True,
         limits: PoolLimits | None = None,
         own_clients: OwnClients | None = None,
     ) -> None:
@@ -53,10 +55,12 @@ class ToolPool:
             folders: where the folders of children are.
             sandbox: how they are kept apart.
             has_children: whether any server is a child.
+            has_servers: whether there are any that everybody has.
             limits: how many connections there may be.
             own_clients: makes the HTTP clients for servers that users added.
         """
         self._has_children = has_children
+        self._has_servers = has_servers
         self._folders = folders
         self._wanted_sandbox = sandbox
         self._limits = limits or PoolLimits()
@@ -78,13 +82,15 @@ class ToolPool:
         own_clients: OwnClients | None = None,
     ) -> Self:
         """As the operator set it, for the catalogue's servers."""
+        offered = tuple(servers)
         limits = PoolLimits(
             settings.mcp_connections, settings.mcp_connections_per_user, settings.mcp_idle_seconds
         )
         return cls(
             settings.mcp_folder,
             sandbox=settings.mcp_sandbox,
-            has_children=any(isinstance(each.transport, StdioTransport) for each in servers),
+            has_children=any(isinstance(each.transport, StdioTransport) for each in offered),
+            has_servers=bool(offered),
             limits=limits,
             own_clients=own_clients,
         )
@@ -92,10 +98,14 @@ class ToolPool:
     async def start(self) -> None:
         """Choose how children are kept apart, and begin to close what is idle.
 
+        The protocol's libraries take a second to import: before anybody waits for them.
+
         Raises:
             SettingsError: the sandbox that is insisted on does not work.
         """
         sandbox = await choose_sandbox(self._wanted_sandbox if self._has_children else "none")
+        if self._has_servers:
+            await asyncio.to_thread(import_module, "app.tools.pool.opening")
         if self._has_children and sandbox.program is None:
             self._groups = await Groups.guarded()
         self._surroundings = Surroundings(self._folders, sandbox, self._groups, self._own_clients)
@@ -247,7 +257,7 @@ class ToolPool:
             breaker.failed(asyncio.get_running_loop().time())
             log.warning(
                 "tool server lost",
-                server=connection.server.name,
+                server=connection.server.log_name,
                 reason=connection.ended.result(),
                 failures=breaker.failures,
             )

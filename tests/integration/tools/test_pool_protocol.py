@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from app.tools.pool.failures import Reason, ToolServerUnavailable
+from app.tools.pool.http import operators_client
 from app.tools.pool.listing import MAX_PAGES
 from app.tools.pool.pool import ToolPool
 from app.tools.questions import Asked, CallQuestions, Question, Reply, questions_of_call
@@ -273,6 +275,39 @@ class TestHttp:
             far.cut()
             with pytest.raises(ToolServerUnavailable):
                 await hanging
+
+    @pytest.mark.parametrize("stubborn", ["silent", "endless"])
+    async def test_a_server_that_does_not_let_go_is_left(
+        self,
+        pool: ToolPool,
+        far: HttpToolServer,
+        monkeypatch: pytest.MonkeyPatch,
+        stubborn: str,
+    ) -> None:
+        # Given an open session that the server will not end when asked to
+        monkeypatch.setattr("app.tools.pool.connection.CLOSE_SECONDS", 0.3)
+        far.older = True
+        owner = somebody()
+        async with pool.lease(owner, at(far.url), NO_CREDENTIAL) as connection:
+            await called(connection, "add", a=1, b=2)
+        assert far.headers("mcp-session-id")[-1]
+        setattr(far, stubborn, True)
+
+        # When it is to be closed
+        pool.forget(owner, "far")
+
+        # Then nobody waits for the server
+        await until(lambda: pool.open_connections == 0)
+
+    async def test_a_name_that_a_user_gave_is_in_no_log(self, tmp_path: Path) -> None:
+        own = at("http://127.0.0.1:9/mcp", name="a-persons-words", is_own=True)
+        with capture_logs() as lines:
+            async with running_pool(tmp_path, own_clients=lambda _: operators_client) as pool:
+                with pytest.raises(ToolServerUnavailable):
+                    async with pool.lease(somebody(), own, NO_CREDENTIAL):
+                        pass
+        assert "tool server lost" in [line["event"] for line in lines]
+        assert "persons-words" not in str(lines)
 
     async def test_a_users_own_server_is_reached_by_the_guarded_way_only(
         self, tmp_path: Path, far: HttpToolServer

@@ -36,6 +36,10 @@ class HttpToolServer:
     requests: list[dict[str, str]] = field(default_factory=list)
     """The headers of each, in their order."""
     paths: set[str] = field(default_factory=set)
+    older: bool = False
+    """Whether it knows only the protocol that has sessions, which are ended by a request."""
+    endless: bool = False
+    """Whether requests are answered with a stream of events that has no end."""
     silent: bool = False
     """Whether requests are heard and not answered."""
     _server: Any = None
@@ -49,6 +53,13 @@ class HttpToolServer:
     def headers(self, name: str) -> list[str | None]:
         """One header of all requests."""
         return [headers.get(name) for headers in self.requests]
+
+    async def drip(self, send: Send) -> None:
+        kind = (b"content-type", b"text/event-stream")
+        await send({"type": "http.response.start", "status": 200, "headers": [kind]})
+        while not self.let_go.is_set():
+            await send({"type": "http.response.body", "body": b": x\n", "more_body": True})
+            await asyncio.sleep(0.01)
 
     def cut(self) -> None:
         """Cut every connection as a crash does."""
@@ -99,11 +110,16 @@ class HttpToolServer:
             self.paths.add(scope["path"])
             if self.silent:
                 await self.let_go.wait()
-            if self.status is None:
+            if self.endless:
+                await self.drip(send)
+                return
+            is_newer = headers.get("mcp-method") == "server/discover"
+            status = 404 if self.older and is_newer else self.status
+            if status is None:
                 await app(scope, receive, send)
                 return
             fields = [(b"location", self.location.encode())] if self.location else []
-            start = {"type": "http.response.start", "status": self.status, "headers": fields}
+            start = {"type": "http.response.start", "status": status, "headers": fields}
             await send(start)
             await send({"type": "http.response.body", "body": b"what it says"})
 
