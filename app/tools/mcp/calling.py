@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
 
+from app import faults
 from app.tools.calls import Outcome
 from app.tools.ledger import Found, IntendedCall
 from app.tools.mcp.access import CredentialUnusable
@@ -193,6 +194,7 @@ class _Sending:
     async def send(self, connection: Connection, call: IntendedCall) -> Made:
         """Send it, and record what came of it. One without an answer stays in doubt."""
         progress = ProgressEvents(self._site.tool_call_id, self._redactor)
+        faults.reach("tool.begun")
         try:
             result = await connection.call(
                 call.tool,
@@ -209,9 +211,12 @@ class _Sending:
             return _failed(call, error)
         finally:
             progress.close()
+        faults.reach("tool.answered")
         answer = read_result(result, self._redactor)
         went = Outcome.CUT if answer.is_cut else Outcome.OK
-        return await self._end(Made(answer.content, Outcome.ERROR if answer.is_error else went))
+        made = await self._end(Made(answer.content, Outcome.ERROR if answer.is_error else went))
+        faults.reach("tool.recorded")
+        return made
 
     async def _refused(self, error: ToolServerUnavailable) -> Made:
         """Let the call be made again under its key: whoever is not let in has had no effect."""
