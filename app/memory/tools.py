@@ -7,11 +7,11 @@ is made of the run, the call's place and its words.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from langchain_core.tools import StructuredTool, ToolException
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.memory.search import MOST_QUERY
 from app.tools.calls import AgentTool
@@ -35,28 +35,40 @@ _SECONDS = 30.0
 _REMEMBER = "SELECT * FROM tenant.remember($1, $2, $3, $4, $5, $6)"
 _FORGET = "SELECT tenant.forget($1, $2, $3, $4)"
 
-Content = Annotated[
-    str,
-    Field(
+
+class _Arguments(BaseModel):
+    """What a tool takes, and nothing else: what a model makes up is refused, not overlooked."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Remember(_Arguments):
+    """Arguments of ``remember``."""
+
+    content: str = Field(
         min_length=1,
         max_length=MOST_CHARACTERS,
         description="One fact, as a sentence that can be understood without this conversation.",
-    ),
-]
-Query = Annotated[
-    str, Field(min_length=1, max_length=MOST_QUERY, description="What you want to know.")
-]
-MemoryId = Annotated[
-    UUID | None, Field(description="Which memory, by the memory_id that recall has shown.")
-]
-What = Annotated[
-    str | None,
-    Field(
+    )
+
+
+class Recall(_Arguments):
+    """Arguments of ``recall``."""
+
+    query: str = Field(min_length=1, max_length=MOST_QUERY, description="What you want to know.")
+
+
+class Forget(_Arguments):
+    """Arguments of ``forget``."""
+
+    memory_id: UUID | None = Field(
+        None, description="Which memory, by the memory_id that recall has shown."
+    )
+    what: str | None = Field(
+        None,
         max_length=MOST_CHARACTERS,
-        description="Or its text. If there is none of exactly this"
-        " text, you are shown those that are near.",
-    ),
-]
+        description="Or its text. If none says exactly this, you are shown those that are near.",
+    )
 
 
 def memory_tools(
@@ -65,15 +77,22 @@ def memory_tools(
     """``remember``, ``recall`` and ``forget`` for the user of one run, by their names."""
     tools = _MemoryTools(database, run, limits, search)
     made = (
-        _tool(tools.remember, read_only=False),
-        _tool(tools.recall, read_only=True),
-        _tool(tools.forget, read_only=False),
+        _tool(tools.remember, Remember, read_only=False),
+        _tool(tools.recall, Recall, read_only=True),
+        _tool(tools.forget, Forget, read_only=False),
     )
     return {tool.name: tool for tool in made}
 
 
-def _tool(function: Callable[..., Coroutine[Any, Any, str]], *, read_only: bool) -> AgentTool:
-    tool = StructuredTool.from_function(coroutine=function, handle_tool_error=True)
+def _tool(
+    function: Callable[..., Coroutine[Any, Any, str]],
+    arguments: type[_Arguments],
+    *,
+    read_only: bool,
+) -> AgentTool:
+    tool = StructuredTool.from_function(
+        coroutine=function, args_schema=arguments, handle_tool_error=True
+    )
     return AgentTool(tool, read_only=read_only, timeout_seconds=_SECONDS)
 
 
@@ -88,7 +107,7 @@ class _MemoryTools:
         self._limits = dict(limits)
         self._search = search
 
-    async def remember(self, content: Content) -> str:
+    async def remember(self, content: str) -> str:
         """Remember something about the person you talk to, for all later conversations.
 
         Use it when they ask you to, and for lasting facts and wishes. Not for secrets such as
@@ -110,12 +129,12 @@ class _MemoryTools:
         said = "Remembered." if row["is_new"] else "This was known already."
         return json.dumps({"result": said, "memory_id": str(row["memory_id"])})
 
-    async def recall(self, query: Query) -> str:
+    async def recall(self, query: str) -> str:
         """Look up what you have remembered about the person, in this or earlier conversations."""
         found = await self._search.find(query, MOST_FOUND)
         return _listing([each.memory for each in found])
 
-    async def forget(self, memory_id: MemoryId = None, what: What = None) -> str:
+    async def forget(self, memory_id: UUID | None = None, what: str | None = None) -> str:
         """Forget one memory, when the person asks for it or it is wrong."""
         if memory_id is not None:
             return await self._forget(memory_id)

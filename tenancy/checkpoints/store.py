@@ -174,6 +174,17 @@ class _StoreRows(AsyncPostgresStore):
                 await cursor.execute(_BEGIN_ORIGIN, (self._fence.run_id,))
             yield cursor
 
+    async def _batch_search_ops(
+        self,
+        search_ops: Sequence[tuple[int, SearchOp]],
+        results: list[Result],
+        cur: AsyncCursor[DictRow],
+    ) -> None:
+        if any(op.query for _, op in search_ops):
+            # What the planner expects of one person's rows may be wrong by far.
+            await cur.execute("SET LOCAL enable_nestloop = off")
+        await super()._batch_search_ops(search_ops, results, cur)
+
     def _prepare_batch_search_queries(
         self, search_ops: Sequence[tuple[int, SearchOp]]
     ) -> tuple[list[tuple[str, list[Any]]], list[tuple[int, str]]]:

@@ -81,9 +81,9 @@ LANGUAGE sql IMMUTABLE AS $$
   END
 $$;
 
--- A person's memories. One of a conversation that is gone comes from none. What else an earlier
+-- A person's memories: all, or those under some keys. One of a conversation that is gone comes from none. What else an earlier
 -- version may have let a graph keep in their namespace is none.
-CREATE OR REPLACE FUNCTION tenant.memories_of(p_user uuid)
+CREATE OR REPLACE FUNCTION tenant.memories_of(p_user uuid, p_keys text[] DEFAULT NULL)
 RETURNS TABLE (
   memory_id uuid, content text, thread_id uuid, run_id uuid,
   created_at timestamptz, updated_at timestamptz
@@ -95,6 +95,7 @@ LANGUAGE sql STABLE AS $$
   LEFT JOIN public.threads t
     ON t.user_id = s.user_id AND t.thread_id = s.origin_thread_id AND t.deleted_at IS NULL
   WHERE s.user_id = p_user AND s.prefix = tenant.memory_prefix(p_user)
+    AND (p_keys IS NULL OR s.key = ANY (p_keys))
     AND (s.expires_at IS NULL OR s.expires_at > (SELECT now()))
     AND tenant.as_uuid(s.key) IS NOT NULL AND s.value ->> 'content' IS NOT NULL
 $$;
@@ -110,8 +111,10 @@ LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM tenant.begin_read(p_user);
   RETURN QUERY
-    SELECT m.* FROM tenant.memories_of(p_user) m
-    WHERE p_memory IS NULL OR m.memory_id = p_memory
+    SELECT m.*
+    FROM tenant.memories_of(
+      p_user, CASE WHEN p_memory IS NOT NULL THEN ARRAY[p_memory::text] END
+    ) m
     ORDER BY m.updated_at DESC, m.memory_id
     LIMIT p_limit OFFSET p_offset;
 END $$;
@@ -170,8 +173,8 @@ BEGIN
     PERFORM tenant.hold_fence(p_run, p_fence);
   END IF;
   RETURN QUERY
-    SELECT m.*, known IS NULL FROM tenant.memories_of(p_user) m
-    WHERE m.memory_id = coalesce(known, p_memory);
+    SELECT m.*, known IS NULL
+    FROM tenant.memories_of(p_user, ARRAY[coalesce(known, p_memory)::text]) m;
 END $$;
 
 -- Corrects a memory; nothing comes back where there is none. It comes from where it came from.
@@ -193,7 +196,7 @@ BEGIN
   IF FOUND THEN
     PERFORM tenant.require_memory(p_user, p_defaults);
   END IF;
-  RETURN QUERY SELECT m.* FROM tenant.memories_of(p_user) m WHERE m.memory_id = p_memory;
+  RETURN QUERY SELECT m.* FROM tenant.memories_of(p_user, ARRAY[p_memory::text]) m;
 END $$;
 
 -- Forgets a memory, or all of them, for a run or for the person themselves; how many those were.

@@ -70,10 +70,11 @@ $$;
 -- an embedding counts by its words alone.
 CREATE OR REPLACE FUNCTION tenant.ranked_items(
   p_user uuid, p_prefix text, p_below boolean, p_query text, p_vector real[], p_model text
-) RETURNS TABLE (prefix text, key text, score double precision)
+) RETURNS TABLE (prefix text, key text, score double precision, changed timestamptz)
 LANGUAGE sql STABLE AS $$
   WITH items AS MATERIALIZED (
-    SELECT s.prefix, s.key, coalesce(s.words, tenant.words_of(s.value)) AS words,
+    SELECT s.prefix, s.key, s.updated_at AS changed,
+           coalesce(s.words, tenant.words_of(s.value)) AS words,
            CASE WHEN s.embedding_model = p_model
              THEN tenant.similarity(s.embedding, p_vector) END AS alike
     FROM public.store s
@@ -85,39 +86,45 @@ LANGUAGE sql STABLE AS $$
     SELECT count(*)::float8 AS items, greatest(avg(length(i.words)), 1)::float8 AS length
     FROM items i
   ),
-  hits AS MATERIALIZED (
-    SELECT i.prefix, i.key, length(i.words) AS length, t.term, t.weight,
-           i.words @@ t.exact AS is_exact
+  hits AS (
+    SELECT i.prefix, i.key, i.changed, length(i.words) AS length, t.weight, i.words @@ t.exact AS is_exact,
+           count(*) OVER (PARTITION BY t.term, i.words @@ t.exact) AS having
     FROM items i JOIN tenant.terms_asked(p_query) t ON i.words @@ t.loose
   ),
-  rarity AS MATERIALIZED (
-    SELECT h.term, h.is_exact,
-           CASE WHEN h.is_exact THEN 1 ELSE 1 / 3.0 END * min(h.weight)
-             * ln(1 + (t.items - count(*) + 0.5) / (count(*) + 0.5)) AS weight
-    FROM hits h CROSS JOIN total t GROUP BY h.term, h.is_exact, t.items
-  ),
   by_words AS (
-    SELECT h.prefix, h.key,
-           sum(r.weight) * 2.2 / (1 + 1.2 * (0.5 + 0.5 * h.length / t.length)) AS score
-    FROM hits h JOIN rarity r ON (r.term, r.is_exact) = (h.term, h.is_exact) CROSS JOIN total t
-    GROUP BY h.prefix, h.key, h.length, t.length
+    SELECT h.prefix, h.key, h.changed,
+           sum(
+             CASE WHEN h.is_exact THEN 1 ELSE 1 / 3.0 END * h.weight
+               * ln(1 + (t.items - h.having + 0.5) / (h.having + 0.5))
+           ) * 2.2 / (1 + 1.2 * (0.5 + 0.5 * h.length / t.length)) AS score
+    FROM hits h CROSS JOIN total t
+    GROUP BY h.prefix, h.key, h.changed, h.length, t.length
   ),
-  best AS MATERIALIZED (
-    SELECT (SELECT max(w.score) FROM by_words w) AS words, min(i.alike) AS least,
-           max(i.alike) AS most
-    FROM items i
+  -- Brought together without a join: whatever the planner knows of one person's rows, it may be
+  -- wrong, and a nested loop over ten thousand of them takes seconds.
+  both_ways AS MATERIALIZED (
+    SELECT p.prefix, p.key, p.changed, max(p.words) AS words, max(p.sense) AS sense
+    FROM (
+      SELECT w.prefix, w.key, w.changed, w.score, NULL FROM by_words w
+      UNION ALL
+      SELECT i.prefix, i.key, i.changed, NULL, i.alike FROM items i WHERE i.alike IS NOT NULL
+    ) AS p (prefix, key, changed, words, sense)
+    GROUP BY p.prefix, p.key, p.changed
+  ),
+  best AS (
+    SELECT max(f.words) AS words, min(f.sense) AS least, max(f.sense) AS most FROM both_ways f
   ),
   scaled AS (
-    SELECT i.prefix, i.key, w.score AS bare, coalesce(w.score / b.words, 0) AS words,
-           CASE WHEN i.alike IS NOT NULL
-             THEN coalesce((i.alike - b.least) / nullif(b.most - b.least, 0), 1) END AS sense
-    FROM items i LEFT JOIN by_words w USING (prefix, key) CROSS JOIN best b
-    WHERE w.score IS NOT NULL OR i.alike IS NOT NULL
+    SELECT f.prefix, f.key, f.changed, f.words AS bare, coalesce(f.words / b.words, 0) AS words,
+           CASE WHEN f.sense IS NOT NULL
+             THEN coalesce((f.sense - b.least) / nullif(b.most - b.least, 0), 1) END AS sense
+    FROM both_ways f CROSS JOIN best b
   )
   SELECT s.prefix, s.key,
          CASE WHEN p_vector IS NULL THEN s.bare
            ELSE 0.3 * s.words + 0.7 * coalesce(s.sense, s.words)
-         END::float8
+         END::float8,
+         s.changed
   FROM scaled s
 $$;
 
@@ -129,16 +136,26 @@ CREATE OR REPLACE FUNCTION tenant.recall(
   created_at timestamptz, updated_at timestamptz, score double precision
 )
 LANGUAGE plpgsql AS $$
+DECLARE
+  keys text[];
+  scores float8[];
 BEGIN
   PERFORM tenant.begin_read(p_user);
-  RETURN QUERY
-    SELECT m.*, r.score
+  SELECT array_agg(b.key ORDER BY b.score DESC, b.changed DESC, b.key),
+         array_agg(b.score ORDER BY b.score DESC, b.changed DESC, b.key)
+  INTO keys, scores
+  FROM (
+    SELECT r.key, r.score, r.changed
     FROM tenant.ranked_items(
       p_user, tenant.memory_prefix(p_user), false, p_query, p_vector, p_model
     ) r
-    JOIN tenant.memories_of(p_user) m ON m.memory_id::text = r.key
-    ORDER BY r.score DESC, m.updated_at DESC, m.memory_id
-    LIMIT p_limit;
+    WHERE tenant.as_uuid(r.key) IS NOT NULL
+    ORDER BY r.score DESC, r.changed DESC, r.key LIMIT p_limit
+  ) b;
+  RETURN QUERY
+    SELECT m.*, scores[array_position(keys, m.memory_id::text)]
+    FROM tenant.memories_of(p_user, coalesce(keys, '{}')) m
+    ORDER BY array_position(keys, m.memory_id::text);
 END $$;
 
 -- Memories without an embedding of this model, the newest first: as many as there is room for.
@@ -161,11 +178,12 @@ BEGIN
   room := (tenant.limits_of(p_user, p_defaults) ->> 'memory_bytes')::bigint
     - tenant.memory_bytes(p_user);
   RETURN QUERY
-    SELECT m.memory_id, m.content
-    FROM tenant.memories_of(p_user) m
-    JOIN public.store s ON s.user_id = p_user AND s.prefix = tenant.memory_prefix(p_user)
-      AND s.key = m.memory_id::text
-    WHERE s.embedding_model IS DISTINCT FROM p_model
+    SELECT tenant.as_uuid(s.key), s.value ->> 'content'
+    FROM public.store s
+    WHERE s.user_id = p_user AND s.prefix = tenant.memory_prefix(p_user)
+      AND s.embedding_model IS DISTINCT FROM p_model
+      AND (s.expires_at IS NULL OR s.expires_at > (SELECT now()))
+      AND tenant.as_uuid(s.key) IS NOT NULL AND s.value ->> 'content' IS NOT NULL
     ORDER BY s.updated_at DESC, s.key
     LIMIT least(p_limit, greatest(0, coalesce(room / 16384, p_limit)));
 END $$;
