@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Sequence
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from app.stopping import RunStop
 from app.tools.builtin.fetch import Fetcher, fetch_tool
 from app.tools.builtin.robots import LARGEST, RobotsMemory
 from app.tools.calls import FAILED, run_call
-from tests.support.sites import Site, answer, redirect, site
+from tests.support.sites import Site, answer, certificate, redirect, site
 
 INNER = "127.83.7.31"
 PAGE = answer(b"<title>Welcome</title><h1>Hello</h1><p>to <a href='/next'>all</a>")
@@ -176,6 +178,19 @@ class TestARedirect:
     async def test_to_what_may_not_be_asked_is_refused(self, target: str) -> None:
         async with site({"/": redirect(target)}) as web:
             assert (await refused(fetcher(web), web.url)).startswith("The address must ")
+
+    async def test_from_https_to_http_is_refused(self, tmp_path: Path) -> None:
+        authority = certificate(tmp_path, "localhost")
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(authority, authority.with_name("key.pem"))
+        known = ssl.create_default_context(cafile=authority)
+        async with site({"/": PAGE}) as plain, site(tls=tls, name="localhost") as secure:
+            secure.replies |= {"/": redirect(plain.url), "/a": redirect("/b"), "/b": PAGE}
+            by = fetcher(plain, secure, tls=known)
+            said = await refused(by, secure.url + "/")
+            await fetched(by, secure.url + "/a")
+        assert said == "The address leads from https to an address without, and is left."
+        assert plain.connections == 0
 
     async def test_is_left_where_it_leads_from_one_to_another_without_end(self) -> None:
         async with site({"/": redirect("/")}) as web:
