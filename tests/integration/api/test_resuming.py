@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.api import questioning
 from tests.integration.api.questioning import Waiting, status_of, waiting
-from tests.support.frames import logged, new_thread, read_run, start_run
+from tests.support.frames import Frame, follow, logged, new_thread, read_run, start_run
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 
@@ -89,6 +89,23 @@ class TestAnAnswer:
         assert logged(whole) == logged(asked.log) + logged(rest)
         after = await read_run(client, asked.location, after=asked.log[-2].id)
         assert logged(after) == logged(rest)
+
+    async def test_goes_on_in_the_threads_stream_too(self, client: httpx.AsyncClient) -> None:
+        asked = await waiting(client)
+        told: list[Frame] = []
+        headers = {"Last-Event-ID": "-1"}
+        async with client.stream("GET", f"{asked.thread}/stream", headers=headers) as response:
+            async for frame in follow(response):
+                told.append(frame)
+                if frame.event == "run_done" and frame.data["status"] == "interrupted":
+                    assert (await asked.answer("Ada")).status_code == 200
+                elif frame.event == "run_done":
+                    break
+        events = [frame.event for frame in told]
+        whole = [frame.event for frame in await read_run(client, asked.location)]
+        assert [event for event in events if event != "run_done"] == whole[:-1]
+        assert events.count("run_done") == 2
+        assert told[-1].data["status"] == "success"
 
     async def test_is_waited_for_from_there_too(self, client: httpx.AsyncClient) -> None:
         asked = await waiting(client, "later")
