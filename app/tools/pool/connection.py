@@ -261,8 +261,11 @@ class Connection:
                 self._changed.clear()
                 if self.ended.done():
                     return
-                async with asyncio.timeout(self.server.timeouts.listing):
-                    await self._while_open(self._list(line))
+                try:
+                    async with asyncio.timeout(self.server.timeouts.listing):
+                        await self._while_open(self._list(line))
+                except TimeoutError:  # it may be busy with a call: what was listed stays
+                    self._changed.set()
                 await asyncio.wait({self.ended}, timeout=RELIST_SECONDS)
         finally:
             await end_task(watch)

@@ -78,6 +78,15 @@ class TestListings:
             await until(lambda: connection.listing_version != before)
             assert "new" in [each.name for each in connection.tools]
 
+    async def test_a_server_that_is_busy_when_asked_for_it_is_asked_again(
+        self, pool: ToolPool
+    ) -> None:
+        server = quick("slow-relist", timeouts=impatient(listing=0.5))
+        async with pool.lease(somebody(), server, NO_CREDENTIAL) as connection:
+            await called(connection, "announce")
+            await until(lambda: "new" in [each.name for each in connection.tools])
+            assert await said(connection, "whoami")
+
     async def test_so_it_is_with_servers_that_tell_only_whoever_asks(
         self, pool: ToolPool, far: HttpToolServer
     ) -> None:

@@ -2,9 +2,9 @@
 
     python -I -S stdio.py [how it is to behave …]
 
-Its behaviour is named by its arguments: ``hang-connect``, ``hang-list``, ``endless`` (a cursor on
-every page), ``exit-at-once``, ``noisy`` (prints to both outputs), ``deaf`` (heeds neither the end
-of its input nor SIGTERM), ``forks`` (leaves a process of its own behind).
+Its behaviour is named by its arguments: ``hang-connect``, ``hang-list``, ``slow-relist``,
+``endless`` (a cursor on every page), ``exit-at-once``, ``noisy`` (prints to both outputs), ``deaf``
+(heeds neither the end of its input nor SIGTERM), ``forks`` (leaves a process of its own behind).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 BEHAVIOUR = set(sys.argv[1:])
 NOTES: list[str] = []
 EXTRA: list[str] = []
+LISTINGS: list[int] = []
 LATER: list[str] = []
 """Lines that came while something else was waited for."""
 
@@ -60,7 +61,9 @@ def text(said: str) -> dict[str, Any]:
 def listing(params: dict[str, Any]) -> dict[str, Any]:
     if "hang-list" in BEHAVIOUR:
         time.sleep(3600)
-    page = int(params.get("cursor", 0))
+    LISTINGS.append(page := int(params.get("cursor", 0)))
+    if "slow-relist" in BEHAVIOUR and len(LISTINGS) == 2:
+        time.sleep(1)
     names = [f"tool-{page}"] if "endless" in BEHAVIOUR else [*TOOLS, *EXTRA]
     tools = [
         {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object"}}
