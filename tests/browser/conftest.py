@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,10 +12,15 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
+from app.dev.ports import free_port
+from tests.browser.travel_desk import TravelDesk, travel_desk
 from tests.browser.visitor import Visitor
 from tests.support.chromium import MISSING, find_chromium, is_required, launched
 from tests.support.development import development
 from tests.support.model_server import ScriptedModelServer
+from tests.support.oauth_server.authorization import authorization_server
+from tests.support.oauth_server.resource import ProtectedMcpServer, protected_mcp_server
+from tests.support.vaults import keys_of
 
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
@@ -22,6 +28,8 @@ GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 PATIENCE_MS = 20_000
 SLOTS = 8
 """Model calls at once, as the model server and the service have it."""
+KEY = "canary-key-of-the-vault"
+READS = ["train", "map_of", "platform"]
 Meet = Callable[..., Awaitable[Visitor]]
 
 
@@ -74,6 +82,60 @@ async def stack(
         ) as url,
     ):
         yield Stack(url, model)
+
+
+@dataclass
+class ToolStack(Stack):
+    """The same, with tool servers."""
+
+    travel: TravelDesk
+    """Anybody may use it."""
+    vault: TravelDesk
+    """It wants a key."""
+    guarded: ProtectedMcpServer
+    """It wants people to sign in."""
+
+
+@pytest.fixture(scope="session")
+async def tools(
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ToolStack]:
+    folder = tmp_path_factory.mktemp("tools")
+    port = free_port()
+    async with (
+        ScriptedModelServer(slots=SLOTS) as model,
+        travel_desk() as travel,
+        travel_desk(KEY) as vault,
+        authorization_server() as authorization,
+        protected_mcp_server(authorization) as guarded,
+    ):
+        signing_in = {"kind": "oauth", "origins": [authorization.origin]}
+        catalogue = {
+            "travel": {"url": travel.url, "stoa": {"trust": {"read_only": READS}}},
+            "vault": {"url": vault.url, "stoa": {"credential": {"kind": "header"}}},
+            "guarded": {"url": guarded.url, "stoa": {"credential": signing_in}},
+            "gone": {
+                "url": f"http://127.0.0.1:{free_port()}/mcp",
+                "stoa": {"title": "The lost one"},
+            },
+        }
+        (folder / "mcp.json").write_text(json.dumps({"mcpServers": catalogue}), encoding="utf-8")
+        settings = {
+            "STOA_MCP_CONFIG": str(folder / "mcp.json"),
+            "STOA_MCP_OWN_SERVERS": "true",
+            "STOA_VAULT_KEYS": keys_of("k1"),
+            "STOA_PUBLIC_URL": f"http://localhost:{port}",
+            "STOA_OLLAMA_CAPACITY": str(SLOTS),
+        }
+        async with development(folder / "data", model.url, at=port, **settings) as url:
+            yield ToolStack(url, model, travel, vault, guarded)
+
+
+@pytest.fixture
+async def welcome(chromium: Browser, tools: ToolStack) -> AsyncIterator[Meet]:
+    """Bring somebody to the service that has tools, in a browser of their own."""
+    async with visitors(chromium, tools.url) as bring:
+        yield bring
 
 
 @pytest.fixture

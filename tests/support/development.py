@@ -99,9 +99,11 @@ async def stoa(
 
 
 @asynccontextmanager
-async def development(data: Path, ollama: str, **more: str) -> AsyncIterator[str]:
+async def development(
+    data: Path, ollama: str, *, at: int | None = None, **more: str
+) -> AsyncIterator[str]:
     """``stoa dev`` on this folder with this model server, ready; yields its address."""
-    port = str(free_port())
+    port = str(at or free_port())
     settings = {"STOA_OLLAMA_URL": ollama, **more}
     async with stoa("dev", "--data", str(data), "--port", port, environment=settings) as command:
         assert await command.until(f"{READY}: http://localhost:{port}"), command.output

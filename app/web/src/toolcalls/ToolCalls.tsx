@@ -116,9 +116,9 @@ function CallGroup({ item, context }: { item: ToolsItem; context: CallsContext }
     }
     const failed = states.filter(hasFailed).length;
     const parts = [
+      seconds === null ? "" : measuredText(i18n, Math.max(seconds, 0.1)),
       state === "asking" || state === "stopped" ? t(`calls.state.${state}`) : "",
       failed > 0 ? t("calls.failed", { count: failed }) : "",
-      seconds === null ? "" : measuredText(i18n, Math.max(seconds, 0.1)),
     ];
     return parts.filter(Boolean).join(" · ");
   }
