@@ -12,6 +12,7 @@ from starlette.responses import Response
 from app.api.answers import json_answer
 from app.api.dependencies import IN_TURN, PrincipalDep, ServicesDep
 from app.api.openapi import problems, public_problems
+from app.connections.errors import ConnectionNotFound
 from app.connections.oauth.authorizations import Answer
 from app.connections.oauth.client import CALLBACK_PATH, DOCUMENT_PATH
 from app.connections.oauth.errors import AuthorizationNotFound
@@ -72,7 +73,9 @@ async def authorize_connection(
 
     What comes of it is for this person only, whoever's browser comes back.
     """
-    found = (await services.connections.find(principal, server)).server
+    found = await services.connection_changes.find_server(principal, server)
+    if found is None:
+        raise ConnectionNotFound
     url = await services.authorizations.begin(principal, found)
     return json_answer({"authorization_url": url})
 

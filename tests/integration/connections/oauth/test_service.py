@@ -6,8 +6,9 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
+import asyncpg
 import httpx
 import pytest
 from structlog.testing import capture_logs
@@ -105,6 +106,14 @@ class Visitor:
         values: Any = await client.runs.wait(thread["thread_id"], "agent", input=said)
         (told,) = [each for each in values["messages"] if each["type"] == "tool"]
         return str(told["content"])
+
+
+@pytest.fixture
+async def superuser_of_service(service: RunningService) -> AsyncIterator[asyncpg.Connection]:
+    """Sees every row of the service's."""
+    connection = await asyncpg.connect(service.postgres.dsn("owner", service.database))
+    yield connection
+    await connection.close()
 
 
 @pytest.fixture
@@ -265,3 +274,15 @@ class TestWhoAsks:
             "/connections/protected/authorize", headers={"Sec-Fetch-Site": "cross-site"}
         )
         assert answer.status_code == 403
+
+    async def test_a_server_of_their_own_is_none_where_people_may_not_have_any(
+        self, visitor: Visitor, superuser_of_service: asyncpg.Connection
+    ) -> None:
+        me = (await visitor.browser.get("/me")).json()["user_id"]
+        await superuser_of_service.execute(
+            "INSERT INTO connections (user_id, server, url, auth)"
+            " VALUES ($1, 'mine', 'https://mcp.example.com', 'oauth')",
+            UUID(me),
+        )
+        answer = await visitor.browser.post("/connections/mine/authorize")
+        assert answer.status_code == 404
