@@ -84,8 +84,7 @@ class TestAToolThatWasUsed:
         self, tools: ToolStack, welcome: Meet
     ) -> None:
         ada = await welcome("Ada on the train", viewport=PHONE, has_touch=True, is_mobile=True)
-        asked = (("travel__map_of", {"place": "Ulm"}), ("travel__refund", {}))
-        tools.model.enqueue(uses(*asked))
+        tools.model.enqueue(uses(("travel__map_of", {"place": "Ulm"}), ("travel__refund", {})))
         tools.model.enqueue(uses(("travel__train", {"to": "Ulm" * 60})))
         tools.model.enqueue(Script(text="There it is."))
         await ada.say("Where is it?")
