@@ -24,7 +24,7 @@ TRIAL_SECONDS = 10.0
 
 _WITHOUT_PWD = ("/usr/bin/env", "-u", "PWD")
 """Bubblewrap sets that, and the environment is to be what was asked for."""
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 _FILES = (
     "alternatives",
     "ca-certificates",
@@ -105,7 +105,16 @@ async def _works(program: str) -> bool:
 
 def _base() -> Iterator[str]:
     yield from ("--die-with-parent", "--unshare-user-try", "--unshare-pid", "--unshare-ipc")
-    yield from ("--unshare-uts", "--unshare-cgroup-try", "--proc", "/proc", "--dev", "/dev")
+    yield from (
+        "--cap-drop",
+        "ALL",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+    )
     yield from ("--tmpfs", "/tmp")  # noqa: S108 - the sandbox's own
     for place in _SYSTEM:
         yield from ("--ro-bind-try", place, place)
@@ -115,14 +124,20 @@ def _base() -> Iterator[str]:
 
 def _arguments(command: Command) -> Iterator[str]:
     yield from _base()
-    readable = (sys.prefix, sys.base_prefix, *_beside(command.argv[0]), *command.readable)
-    for place in dict.fromkeys(readable):
+    readable = (sys.prefix, sys.base_prefix, *command.readable)
+    for place in dict.fromkeys((*readable, *_program(command.argv[0], readable))):
         yield from ("--ro-bind-try", place, place)
     folder = str(command.folder)
+    # Wherever the folders are: nobody else's is below what may be read.
+    yield from ("--tmpfs", str(command.folder.parent.parent))
     yield from ("--bind", folder, folder, "--chdir", folder)
 
 
-def _beside(program: str) -> Iterator[str]:
-    """The program's own folder, and that of what it is a link to."""
+def _program(program: str, readable: tuple[str, ...]) -> Iterator[str]:
+    """The program's own file, where it is not below what can be read anyway.
+
+    Not its folder: who knows what else is there.
+    """
     for path in (Path(program), Path(program).resolve()):
-        yield str(path.parent)
+        if not any(path.is_relative_to(place) for place in (*_SYSTEM, *readable)):
+            yield str(path)

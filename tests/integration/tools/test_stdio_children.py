@@ -234,6 +234,10 @@ class TestSandbox:
         command = Sandboxed(mine, "-c", look, str(secret), str(theirs), str(mine), "/proc/self")
         assert await command.output() == ["False", "False", "True", "True"]
 
+        # Nor are other people's folders seen where all that is around them may be read
+        around = Sandboxed(mine, "-c", look, str(theirs), str(mine), readable=(str(tmp_path),))
+        assert await around.output() == ["False", "True"]
+
     async def test_that_is_insisted_on_and_missing_stops_the_start(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -246,14 +250,15 @@ class TestSandbox:
 class Sandboxed:
     """Python in the sandbox of a folder."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, readable: tuple[str, ...] = ()) -> None:
         self.folder = folder
         self.arguments = arguments
+        self.readable = readable
 
     async def output(self) -> list[str]:
         from app.tools.stdio.command import command_of  # noqa: PLC0415 - only here
 
-        transport = StdioTransport(sys.executable, self.arguments)
+        transport = StdioTransport(sys.executable, self.arguments, {}, self.readable)
         command = command_of(transport, NO_CREDENTIAL, self.folder)
         wrapped = (await choose_sandbox("bubblewrap")).wrap(command)
         process = await asyncio.create_subprocess_exec(
