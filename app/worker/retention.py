@@ -1,8 +1,9 @@
 """Drops what is kept for a while only.
 
-That is: deltas of ended runs, idempotency keys, expired items of stores, deleted threads. What is
-due is found through the upkeep door, which reads nothing that people said, and done for each user
-through the tenant door, in batches. Any number of workers may do so at once.
+That is: deltas of ended runs, idempotency keys, expired items of stores, authorizations that nobody
+finished, deleted threads. What is due is found through the upkeep door, which reads nothing that
+people said, and done for each user through the tenant door, in batches. Any number of workers may
+do so at once.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ ROWS = 1000
 _PRUNE = "SELECT tenant.prune_deltas($1, $2, $3)"
 _DROP_KEYS = "SELECT tenant.drop_idempotency_keys($1, $2)"
 _DROP_ITEMS = "SELECT tenant.drop_expired_items($1, $2)"
+_DROP_AUTHORIZATIONS = "SELECT tenant.drop_expired_authorizations($1, $2)"
 _DELETE_THREAD = "SELECT tenant.delete_thread_rows($1, $2, $3)"
 
 
@@ -77,7 +79,10 @@ class Retention:
 
     async def _look_for_ever(self, upkeep: UpkeepDatabase) -> None:
         while True:
-            for duty in (self._prune_logs, self._drop_keys, self._drop_items, self._delete_threads):
+            for duty in (
+                *(self._prune_logs, self._drop_keys, self._drop_items),
+                *(self._drop_authorizations, self._delete_threads),
+            ):
                 await _in_peace(duty, upkeep)
             await asyncio.sleep(self._every_seconds)
 
@@ -96,6 +101,11 @@ class Retention:
         while owners := await upkeep.owners_of_expired_items(BATCH):
             for owner in owners:
                 await self._until_done(owner, _DROP_ITEMS)
+
+    async def _drop_authorizations(self, upkeep: UpkeepDatabase) -> None:
+        while owners := await upkeep.owners_of_expired_authorizations(BATCH):
+            for owner in owners:
+                await self._until_done(owner, _DROP_AUTHORIZATIONS)
 
     async def _delete_threads(self, upkeep: UpkeepDatabase) -> None:
         while threads := await upkeep.deleted_threads(BATCH):

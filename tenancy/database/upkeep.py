@@ -40,6 +40,13 @@ _EXPIRED_ITEMS = """
       ORDER BY s.expires_at LIMIT $1
     ) s
 """
+_EXPIRED_AUTHORIZATIONS = """
+    SELECT DISTINCT a.user_id FROM (
+      SELECT a.user_id FROM authorizations a JOIN users u USING (user_id)
+      WHERE u.state = 'active' AND a.expires_at <= (SELECT clock_timestamp())
+      ORDER BY a.expires_at LIMIT $1
+    ) a
+"""
 _DELETED_THREADS = """
     SELECT t.user_id, t.thread_id FROM threads t JOIN users u USING (user_id)
     WHERE t.deleted_at IS NOT NULL AND u.state = 'active'
@@ -94,6 +101,11 @@ class UpkeepDatabase:
     async def owners_of_expired_items(self, limit: int) -> list[RowOwner]:
         """Users who keep items whose time is over."""
         return [RowOwner(UserId(row[0])) for row in await self._calls.fetch(_EXPIRED_ITEMS, limit)]
+
+    async def owners_of_expired_authorizations(self, limit: int) -> list[RowOwner]:
+        """Users who began authorizations and did not finish them in time."""
+        rows = await self._calls.fetch(_EXPIRED_AUTHORIZATIONS, limit)
+        return [RowOwner(UserId(row[0])) for row in rows]
 
     async def deleted_threads(self, limit: int) -> list[OwnedRow]:
         """Threads that their owners have deleted and that still have rows."""

@@ -53,6 +53,24 @@ BEGIN
   RETURNING a.sealed, c.version;
 END $$;
 
+-- Drops up to p_limit of the user's whose time is over; true once none are left.
+CREATE OR REPLACE FUNCTION tenant.drop_expired_authorizations(p_user uuid, p_limit int)
+RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+  dropped int;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  DELETE FROM public.authorizations a
+  WHERE a.user_id = p_user AND a.state_hash IN (
+    SELECT o.state_hash FROM public.authorizations o
+    WHERE o.user_id = p_user AND o.expires_at <= (SELECT clock_timestamp())
+    ORDER BY o.state_hash LIMIT p_limit
+  );
+  GET DIAGNOSTICS dropped = ROW_COUNT;
+  RETURN dropped < p_limit;
+END $$;
+
 -- Drops what is under way for a server, so that it does not connect again. The caller has bound the
 -- user.
 CREATE OR REPLACE FUNCTION tenant.drop_authorizations(p_server text) RETURNS void

@@ -140,6 +140,7 @@ class Scene:
                 "begin_authorization", "own", True, b"new", SEALED[2], 60.0, 1
             ),
             "take_authorization": mine("take_authorization", b"s"),
+            "drop_expired_authorizations": mine("drop_expired_authorizations", 100),
             "claim_checks": _dispatch("claim_checks", 5, 5, 60.0),
         }
 

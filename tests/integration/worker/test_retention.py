@@ -191,6 +191,24 @@ class TestIdempotencyKeys:
         assert await superuser.fetchval("SELECT key FROM idempotency_keys") == "young"
 
 
+class TestAnAuthorization:
+    async def test_goes_when_nobody_can_finish_it_any_more(
+        self, retaining: Retaining, alice: Principal, superuser: asyncpg.Connection
+    ) -> None:
+        await superuser.execute(
+            "INSERT INTO connections (user_id, server) VALUES ($1, 's')", alice.user_id
+        )
+        await superuser.execute(
+            "INSERT INTO authorizations (user_id, state_hash, server, sealed, expires_at)"
+            " SELECT $1, hash, 's', '', now() + seconds * interval '1 second'"
+            " FROM (VALUES ('\\x01'::bytea, -1), ('\\x02', 600)) AS begun (hash, seconds)",
+            alice.user_id,
+        )
+        async with retaining():
+            await until(superuser, "SELECT count(*) = 1 FROM authorizations")
+        assert await superuser.fetchval("SELECT state_hash FROM authorizations") == b"\x02"
+
+
 class TestADeletedThread:
     async def test_goes_with_all_its_rows(
         self,
