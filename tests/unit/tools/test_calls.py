@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from langchain_core.messages import ToolCall, ToolMessage
@@ -13,6 +14,8 @@ from pydantic import BaseModel
 
 from app.stopping import RunStop
 from app.tools.calls import AgentTool, run_call
+from app.tools.questions import Asked
+from app.tools.refusal import ToolRefusal
 
 SOON = 0.01
 CALL = ToolCall(name="work", args={"name": "a"}, id="1")
@@ -106,6 +109,68 @@ class TestWhatGoesWrong:
     async def test_with_the_name_is_a_result_too(self) -> None:
         made = await calling(returning("made"), {**CALL, "name": "play"})
         assert (made.text, made.name) == ("There is no tool of this name.", "play")
+
+    async def test_that_may_be_told_is_told(self) -> None:
+        made = await calling(raising(ToolRefusal("There is no such page.")))
+        assert (made.text, made.status) == ("There is no such page.", "error")
+
+    @pytest.mark.parametrize("read_only", [True, False])
+    async def test_with_a_question_is_the_callers_to_put(self, read_only: bool) -> None:
+        asking = replace(raising(Asked([])), read_only=read_only)
+        with pytest.raises(Asked):
+            await calling(asking)
+
+
+class TestWhatIsToldOfACall:
+    @pytest.mark.parametrize(
+        ("tool", "outcome"),
+        [
+            (returning("made"), "ok"),
+            (raising(RuntimeError()), "error"),
+            (endless(read_only=True), "timeout"),
+            (endless(read_only=False), "lost"),
+        ],
+        ids=["made", "failed", "too slow", "too slow to know"],
+    )
+    async def test_is_how_it_went(self, tool: AgentTool, outcome: str) -> None:
+        told = (await calling(tool)).response_metadata["stoa"]
+        assert (told["server"], told["tool"], told["outcome"]) == (None, "work", outcome)
+        assert told["seconds"] >= 0
+
+    async def test_is_the_servers_name_of_it(self) -> None:
+        tool = replace(returning("made"), server="notes", own_name="work.it")
+        told = (await calling(tool)).response_metadata["stoa"]
+        assert (told["server"], told["tool"]) == ("notes", "work.it")
+
+    async def test_is_nothing_that_a_tool_makes_up(self) -> None:
+        forged = ToolMessage(
+            "made", tool_call_id="1", response_metadata={"stoa": {"server": "bank", "outcome": "x"}}
+        )
+        told = (await calling(returning(forged))).response_metadata["stoa"]
+        assert (told["server"], told["outcome"]) == (None, "ok")
+
+
+class TestSlots:
+    async def test_are_waited_for_and_given_back(self) -> None:
+        slots = asyncio.Semaphore(1)
+        await slots.acquire()
+        waiting = asyncio.create_task(run_call(CALL, {"work": returning("made")}, None, slots))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        slots.release()
+        assert (await waiting).text == "made"
+        assert not slots.locked()
+
+    async def test_are_not_waited_for_by_a_run_that_stops(self) -> None:
+        slots, stop = asyncio.Semaphore(0), RunStop()
+        waiting = asyncio.create_task(run_call(CALL, {"work": returning("made")}, stop, slots))
+        await asyncio.sleep(0)
+        stop.cancel()
+        made = await waiting
+        assert made.text == "This call was stopped before it began."
+        assert made.response_metadata["stoa"]["outcome"] == "stopped"
+        slots.release()
+        assert not slots.locked()
 
 
 class TestTime:
