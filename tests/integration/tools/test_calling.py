@@ -14,6 +14,7 @@ import mcp_types as types
 import pytest
 
 from app.stopping import RunStop
+from app.worker import equip
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal
@@ -272,6 +273,17 @@ class TestAServerThatDies:
         message = await worker.call("quick__die")
         assert outcome_of(message) == "lost"
         assert await states(superuser) == ["started"]
+
+    async def test_or_hangs_from_the_beginning_costs_its_own_tools_only(
+        self, office: Office, server: RecordingServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.offer("write", "it was written")
+        monkeypatch.setattr(equip, "LISTING_SECONDS", 1.0)
+        hanging = {**stdio(), "args": [*stdio()["args"], "hang-connect"]}
+        worker = await office.open({"notes": {"url": server.url}, "slow": hanging})
+        equipment = await worker.equip()
+        assert [(each.server, each.reason) for each in equipment.missing] == [("slow", "timeout")]
+        assert (await make(equipment, "notes__write", {})).text == "it was written"
 
 
 class TestACredential:
