@@ -55,6 +55,27 @@ class TestSeveralPools:
         assert {pool.server_capacity for pool in pools} == {2}
 
 
+class TestAnEmbeddingModel:
+    def test_has_a_pool_of_its_own_on_the_only_server(self) -> None:
+        chosen = settings(
+            ollama_url="http://host.test/", ollama_capacity=3, embedding_model="minilm"
+        )
+        default, embedding = declared_pools(chosen)
+        assert (default.pool, embedding.pool) == ("default", "embedding")
+        assert (embedding.model, embedding.url) == ("minilm:latest", "http://host.test")
+        assert embedding.capacity == 3
+        assert default_pool(chosen) == default
+
+    def test_that_is_the_default_model_shares_its_pool(self) -> None:
+        assert len(declared_pools(settings(embedding_model="smollm2:latest"))) == 1
+
+    def test_is_one_of_the_pools_that_are_named(self) -> None:
+        embed = {**SECOND, "model": "minilm"}
+        assert len(declared_pools(settings(FIRST, embed, embedding_model="minilm"))) == 2
+        with pytest.raises(SettingsError, match=r"no \[\[pool\]\] has the model minilm"):
+            declared_pools(settings(FIRST, embedding_model="minilm"))
+
+
 class TestSettingsThatContradict:
     @pytest.mark.parametrize(
         ("pools", "said"),
