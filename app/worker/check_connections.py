@@ -15,7 +15,7 @@ import structlog
 from app.connections.errors import CredentialMissing
 from app.connections.known import connection_key
 from app.connections.leasing import leased
-from app.connections.standing import standing_of
+from app.connections.standing import NOT_ALLOWED, standing_of
 from app.logging import facts_of
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.servers import Scope
@@ -140,6 +140,8 @@ class ConnectionChecker:
 
         That is what becomes of a connection that was revoked a moment ago, as a new key does.
         """
+        if known.reason == NOT_ALLOWED:  # any more: the wish is older than the setting
+            return _missing(known.server, known.version, NOT_ALLOWED)
         found = await self._attempt(wanted, known)
         if found.standing.reason == Reason.CLOSED:
             return await self._attempt(wanted, known)

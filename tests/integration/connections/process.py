@@ -37,12 +37,19 @@ class Process:
     """What a web process and a worker have of connections."""
 
     def __init__(
-        self, database: TenantDatabase, vault: Vault, catalogue: Mapping[str, McpServer]
+        self,
+        database: TenantDatabase,
+        vault: Vault,
+        catalogue: Mapping[str, McpServer],
+        *,
+        own_allowed: bool,
     ) -> None:
         self.announcer = HeardAnnouncer("")
         self.known = KnownConnections()
         self.oauth = OAuth(PublicAddress("https://stoa.example.com"))
-        self.connections = UserConnections(database, catalogue, self.announcer, own_allowed=True)
+        self.connections = UserConnections(
+            database, catalogue, self.announcer, own_allowed=own_allowed
+        )
         self.rows = self.connections.rows
         self.changes = ConnectionChanges(self.connections, vault, self.announcer, self.oauth)
         self.credentials = Credentials(self.rows, vault, self.oauth, self.announcer, self.known)
@@ -50,11 +57,15 @@ class Process:
 
 @asynccontextmanager
 async def running_process(
-    database: TestDatabase, *servers: McpServer, keys: WrappingKeys | None = KEYS
+    database: TestDatabase,
+    *servers: McpServer,
+    keys: WrappingKeys | None = KEYS,
+    own_allowed: bool = True,
 ) -> AsyncIterator[Process]:
     """A process whose operator offers these servers, and has these keys of the vault."""
     door = TenantDatabase(database.settings("service", pool_size=8))
-    process = Process(door, Vault(door, keys), {each.name: each for each in servers})
+    catalogue = {each.name: each for each in servers}
+    process = Process(door, Vault(door, keys), catalogue, own_allowed=own_allowed)
     try:
         yield process
     finally:

@@ -11,6 +11,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from app.connections.own import OwnServer
 from app.connections.rows import ConnectionRow
 from app.connections.standing import UserServer, standing_of
 from app.tools.entries import versioned
@@ -246,6 +247,30 @@ class TestACheck:
                 await dispatch.close()
             assert (found.state, found.reason) == ("unavailable", "vault")
 
+    async def test_of_an_own_server_is_not_made_once_the_operator_allows_none(
+        self, database: TestDatabase, tmp_path: Path, alice: Principal
+    ) -> None:
+        own = OwnServer("mine", "https://mcp.stoa-people.org/", "none", None)
+        async with running_process(database) as before:
+            await before.changes.add(alice, own, None)
+        async with (
+            running_process(database, own_allowed=False) as strict,
+            running_pool(tmp_path) as pool,
+        ):
+            dispatch = DispatchDatabase(database.settings("dispatch"))
+            worker = Worker(strict, pool, dispatch)
+            await worker.checker.start()
+            worker.checker.hear("")
+            async with asyncio.timeout(PATIENCE):
+                while await wishes(strict, alice):  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0.02)
+            await worker.checker.stop()
+            await dispatch.close()
+            (found,) = await strict.connections.all(alice)
+            assert (found.state, found.reason) == ("unavailable", "own_servers_not_allowed")
+            assert await strict.connections.of(alice) == []
+            assert pool.open_connections == 0
+
     async def test_of_a_shared_server_is_everybodys_connection_and_ones_own_listing(
         self,
         database: TestDatabase,
@@ -319,6 +344,12 @@ class TestWishes:
             (_, row) = await found_by_id(web, alice)
             await web.rows.finish_check(alice, row, row.version, standing_then)
             assert (await web.connections.find(alice, "tickets")).state == "available"
+
+
+async def wishes(process: Process, person: Principal) -> list[str]:
+    """Of which servers somebody still waits to hear."""
+    rows = await process.rows.all(person)
+    return [row.server for row in rows if row.check_wanted_at is not None]
 
 
 async def found_by_id(process: Process, person: Principal) -> tuple[UserServer, ConnectionRow]:
