@@ -84,6 +84,7 @@ async def authorize_connection(
     CALLBACK_PATH,
     operation_id="finish_authorization",
     status_code=303,
+    response_class=Response,
     responses={303: {"description": "To the client's page of connections."}, **problems()},
     dependencies=[IN_TURN],
 )
