@@ -188,6 +188,33 @@ class TestAPersonConnects:
             assert (await other.connection())["state"] == "needs_authorization"
 
 
+class TestWhatIsFoundOfATokenElsewhere:
+    async def test_nothing_in_the_database_nor_in_any_log(
+        self,
+        visitor: Visitor,
+        protected: ProtectedMcpServer,
+        superuser_of_service: asyncpg.Connection,
+    ) -> None:
+        with capture_logs() as lines:
+            await visitor.authorize()
+            await visitor.ask()
+        (token,) = protected.authorization.records.tokens
+        assert token.refresh_token is not None
+        tables = await superuser_of_service.fetch(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        )
+        for secret in (token.access_token, token.refresh_token):
+            assert secret not in json.dumps(lines, default=str)
+            for (table,) in tables:
+                found = await superuser_of_service.fetchval(
+                    f'SELECT count(*) FROM "{table}" t'
+                    " WHERE strpos(t::text, $1) > 0 OR strpos(t::text, $2) > 0",
+                    secret,
+                    secret.encode().hex(),
+                )
+                assert found == 0, table
+
+
 class TestTokensEnd:
     async def test_one_that_is_about_to_is_renewed_before_a_call(
         self, visitor: Visitor, protected: ProtectedMcpServer
