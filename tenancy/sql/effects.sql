@@ -83,12 +83,15 @@ END $$;
 
 -- Records what came of a call that was begun under this key: `done` or `failed` with a result, or
 -- `asking` where it stopped at a question, to be made again. Says whether there was such a call.
+-- The commit waits for no disk: what a crash of the database forgets is in doubt, never made twice,
+-- and the checkpoint that holds the result takes this to the disk with it.
 CREATE OR REPLACE FUNCTION tenant.end_effect(
   p_user uuid, p_run uuid, p_fence bigint, p_thread uuid, p_message text, p_call text,
   p_key uuid, p_state text, p_result jsonb
 ) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM tenant.begin_write(p_user);
   PERFORM tenant.hold_fence(p_run, p_fence, p_thread);
   UPDATE public.effects e
