@@ -157,8 +157,7 @@ async def running_service(
                 "identity_issuer": issuer.url,
                 "identity_audience": AUDIENCE,
                 "identity_jwks_url": issuer.jwks_url,
-                "ollama_url": model.url,
-                "ollama_capacity": 64,
+                **({} if "pool" in settings else {"ollama_url": model.url, "ollama_capacity": 64}),
                 "model": "smollm2",
                 **settings,
             }

@@ -67,6 +67,14 @@ await client.runs.cancelMany({ threadId: thread.thread_id, runIds: [run.run_id] 
 await client.runs.cancelMany({ status: "all", action: "rollback" });
 const afterCancel = await client.runs.get(thread.thread_id, run.run_id);
 
+await client.store.putItem(["notes", "travel"], "lisbon", { text: "trams" }, { ttl: 60 });
+const item = await elsewhere.store.getItem(["notes", "travel"], "lisbon", { refreshTtl: false });
+const noItem = await client.store.getItem(["notes"], "lisbon");
+const items = await client.store.searchItems(["notes"], { query: "tram", filter: {} });
+const namespaces = await client.store.listNamespaces({ prefix: ["notes"], maxDepth: 1 });
+await client.store.deleteItem(["notes", "travel"], "lisbon");
+const deleted = await client.store.getItem(["notes", "travel"], "lisbon");
+
 console.log(
   JSON.stringify({
     thread,
@@ -87,5 +95,6 @@ console.log(
     changed,
     afterChange,
     afterCancel,
+    store: { item, noItem, items, namespaces, deleted },
   }),
 );

@@ -47,6 +47,16 @@ def events(parts: list[dict[str, Any]]) -> list[str]:
     return [part["event"] for part in parts]
 
 
+class TestTheStore:
+    async def test_keeps_finds_and_deletes_items(self, seen: dict[str, Any]) -> None:
+        store = seen["store"]
+        assert store["item"]["value"] == {"text": "trams"}
+        assert store["item"]["updatedAt"] >= store["item"]["createdAt"]
+        assert store["noItem"] is store["deleted"] is None
+        assert [item["key"] for item in store["items"]["items"]] == ["lisbon"]
+        assert store["namespaces"] == {"namespaces": [["notes"]]}
+
+
 class TestStreaming:
     async def test_a_run_is_streamed_from_its_metadata_to_its_end(
         self, seen: dict[str, Any]

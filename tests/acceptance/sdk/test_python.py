@@ -385,3 +385,26 @@ class TestARunThatWaits:
         assert cast("dict[str, Any]", values)["answer"] == "{'sure': True}"
         with pytest.raises(ConflictError):
             await client.runs.create(thread_id, "asking", command=resume)
+
+
+class TestTheStore:
+    async def test_keeps_finds_and_deletes_items(self, client: LangGraphClient) -> None:
+        store = client.store
+        await store.put_item(["notes", "travel"], key="lisbon", value={"text": "trams"}, ttl=60)
+        await store.put_item(["notes"], key="porto", value={"text": "bridges", "n": 10})
+        item = await store.get_item(["notes", "travel"], key="lisbon", refresh_ttl=False)
+        assert (item["namespace"], item["value"]) == (["notes", "travel"], {"text": "trams"})
+        by_words = await store.search_items(["notes"], query="tram", refresh_ttl=True)
+        assert [each["key"] for each in by_words["items"]] == ["lisbon"]
+        filtered = await store.search_items([], filter={"n": {"$gt": 9}}, limit=5, offset=0)
+        assert [each["key"] for each in filtered["items"]] == ["porto"]
+        listed = await store.list_namespaces(prefix=["notes"], suffix=["travel"], max_depth=2)
+        assert listed["namespaces"] == [["notes", "travel"]]
+        await store.delete_item(["notes"], key="porto")
+        assert await store.get_item(["notes"], key="porto") is None
+
+    async def test_refuses_what_it_does_not_do(self, client: LangGraphClient) -> None:
+        with pytest.raises(UnprocessableEntityError):
+            await client.store.put_item(["notes"], key="a", value={"a": "b"}, index=False)
+        with pytest.raises(UnprocessableEntityError):
+            await client.store.put_item(["memories"], key="a", value={"a": "b"})

@@ -16,6 +16,8 @@ from app.runs.events import Event, append_events, read_log, settle_run
 from app.settings import Settings
 from app.worker import retention
 from app.worker.retention import Retention
+from tenancy.checkpoints.pool import CheckpointPool
+from tenancy.checkpoints.store import TenantStore
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import ClaimedRun, Principal
@@ -257,3 +259,27 @@ class TestADutyThatFails:
             async with retaining(delta_retention_seconds=0):
                 await until(superuser, "SELECT count(*) = 0 FROM idempotency_keys")
         assert logs[0]["event"] == "retention broke"
+
+
+class TestItemsOfAStore:
+    async def test_go_when_their_time_is_over(
+        self,
+        superuser: asyncpg.Connection,
+        checkpoints: CheckpointPool,
+        alice: Principal,
+        bob: Principal,
+        retaining: Retaining,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(retention, "ROWS", 2)
+        for person in (alice, bob):
+            store = TenantStore(checkpoints, person.user_id)
+            for number in range(5):
+                await store.aput(("notes",), f"{number}", {}, ttl=1)
+            await store.aput(("notes",), "later", {}, ttl=60)
+            await store.aput(("notes",), "kept", {})
+        await superuser.execute("UPDATE store SET expires_at = now() WHERE ttl_minutes = 1")
+        async with retaining():
+            await until(superuser, "SELECT count(*) = 4 FROM store")
+        left = await superuser.fetch("SELECT DISTINCT key FROM store ORDER BY key")
+        assert [row["key"] for row in left] == ["kept", "later"]
