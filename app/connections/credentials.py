@@ -15,6 +15,7 @@ from app.connections.oauth.tokens import Tokens
 from app.connections.refreshing import Refresher
 from app.connections.rows import FIRST_VERSION, StoredCredential
 from app.connections.standing import stored_kind
+from app.logging import tenant_reference
 from app.tools.servers import Credential, CredentialKind, HttpTransport, McpServer, Scope
 from tenancy.vault import VaultNotConfigured, VaultUnreadable, WrappingKeyMissing
 
@@ -79,9 +80,9 @@ class Credentials:
         if stored is None and not server.is_own and stored_kind(server) is None:
             self._known.remember(owner.user_id, None, server.name)
             return Credential(FIRST_VERSION)
-        if stored is None:
+        if stored is None and not server.is_own:
             raise _missing(server)
-        if not stored.enabled or stored.url != _own_url(server):
+        if stored is None or not stored.enabled or stored.url != _own_url(server):
             raise CredentialMissing(server.name, "disconnected")
         self._known.remember(owner.user_id, stored.connection_id, server.name)
         kind = stored_kind(server)
@@ -151,7 +152,8 @@ class Credentials:
             log.error("there are credentials, but no keys of the vault")  # noqa: TRY400 - no trace
             raise CredentialMissing(server.name, "vault") from None
         except VaultUnreadable:
-            log.error("a credential does not open", user_id=str(owner.user_id))  # noqa: TRY400 - no trace
+            whose = tenant_reference(owner.user_id)
+            log.error("a credential does not open", tenant=whose)  # noqa: TRY400 - no trace
             raise CredentialMissing(server.name, "vault") from None
         if opened is None:
             raise _missing(server)
