@@ -47,15 +47,15 @@ async def turn(service: RunningService, who: str, said: str) -> list[dict[str, A
     """Say something in a new conversation; what comes of it."""
     sdk = service.sdk(who)
     thread = await sdk.threads.create()
-    values: Any = await sdk.runs.wait(
-        thread["thread_id"], "agent", input={"messages": [{"role": "user", "content": said}]}
-    )
+    given: dict[str, Any] = {"messages": [{"role": "user", "content": said}]}
+    values: Any = await sdk.runs.wait(thread["thread_id"], "agent", input=given)
     messages: list[dict[str, Any]] = values["messages"]
     return messages
 
 
 def system_prompt(chat: ScriptedModelServer) -> str:
-    return str(chat.requests[-1].body["messages"][0]["content"])
+    messages: Any = chat.requests[-1].body["messages"]
+    return str(messages[0]["content"])
 
 
 class TestATurn:
