@@ -142,14 +142,11 @@ class UserConnections:
         """Whether a server of the catalogue has this name."""
         return name in self._catalogue
 
-    async def find_by_id(
-        self, owner: Owner, connection_id: UUID
-    ) -> tuple[UserServer, ConnectionRow] | None:
-        """The one of a stored connection, and what is stored; None where it is gone."""
-        row = await self.rows.by_id(owner, connection_id)
-        if row is None or (row.url is None and row.server not in self._catalogue):
+    def of_row(self, row: ConnectionRow) -> UserServer | None:
+        """The server of a stored connection; None where the operator offers it no more."""
+        if row.url is None and row.server not in self._catalogue:
             return None
-        return self._standing(row.server, row), row
+        return self._standing(row.server, row)
 
     def _standing(self, name: str, row: ConnectionRow | None) -> UserServer:
         """How a server stands.

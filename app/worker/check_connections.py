@@ -15,6 +15,7 @@ import structlog
 from app.connections.errors import CredentialMissing
 from app.connections.known import connection_key
 from app.connections.leasing import leased
+from app.connections.rows import Standing
 from app.connections.standing import NOT_ALLOWED, standing_of
 from app.logging import facts_of
 from app.tools.pool.failures import Reason, ToolServerUnavailable
@@ -24,7 +25,7 @@ from tenancy.errors import StoaError
 if TYPE_CHECKING:
     from app.connections.credentials import Credentials
     from app.connections.leasing import Pool
-    from app.connections.rows import ConnectionRow, Standing, StoredState
+    from app.connections.rows import ConnectionRow, StoredState
     from app.connections.standing import UserConnections, UserServer
     from app.tools.servers import McpServer
     from tenancy.database.crossing import DispatchDatabase, WantedCheck
@@ -124,11 +125,14 @@ class ConnectionChecker:
             log.exception("checking a connection broke")
 
     async def _check(self, wanted: WantedCheck) -> None:
-        found = await self._connections.find_by_id(wanted, wanted.connection_id)
-        if found is None:
+        row = await self._connections.rows.by_id(wanted, wanted.connection_id)
+        if row is None:
             return  # removed meanwhile
-        known, row = found
-        seen = await self._look_at(wanted, known)
+        known = self._connections.of_row(row)
+        if known is None:  # offered no more: the wish is over, and holds up no others
+            seen = Found(row.version, Standing("unknown"))
+        else:
+            seen = await self._look_at(wanted, known)
         if await self._finish(wanted, row, seen):
             self._announcer.connection_changed(connection_key(wanted.user_id, wanted.connection_id))
 

@@ -305,10 +305,9 @@ RETURNS TABLE (user_id uuid, connection_id uuid)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
+  -- Chosen by itself: a plan that looked twice would lock others the second time.
   RETURN QUERY
-    UPDATE public.connections c
-    SET checking_until = clock_timestamp() + make_interval(secs => p_seconds)
-    WHERE (c.user_id, c.connection_id) IN (
+    WITH chosen AS MATERIALIZED (
       SELECT w.user_id, w.connection_id FROM public.connections w
       JOIN public.users u ON u.user_id = w.user_id
       WHERE w.check_wanted_at IS NOT NULL AND u.state = 'active'
@@ -324,5 +323,9 @@ BEGIN
       ORDER BY w.check_wanted_at LIMIT p_limit
       FOR UPDATE OF w SKIP LOCKED
     )
+    UPDATE public.connections c
+    SET checking_until = clock_timestamp() + make_interval(secs => p_seconds)
+    FROM chosen h
+    WHERE c.user_id = h.user_id AND c.connection_id = h.connection_id
     RETURNING c.user_id, c.connection_id;
 END $$;

@@ -336,14 +336,34 @@ class TestWishes:
     ) -> None:
         async with running_process(database, tickets) as web:
             await web.changes.set_key(alice, "tickets", "key")
-            (_, row) = await found_by_id(web, alice)
+            row = await wish(web, alice)
             await web.changes.connect(alice, "tickets")
             standing_then = standing_of(tickets, [], "available", None)
             await web.rows.finish_check(alice, row, row.version, standing_then)
             assert (await web.connections.find(alice, "tickets")).state == "checking"
-            (_, row) = await found_by_id(web, alice)
+            row = await wish(web, alice)
             await web.rows.finish_check(alice, row, row.version, standing_then)
             assert (await web.connections.find(alice, "tickets")).state == "available"
+
+    async def test_for_what_the_operator_offers_no_more_hold_up_no_others(
+        self,
+        database: TestDatabase,
+        tmp_path: Path,
+        tickets: McpServer,
+        alice: Principal,
+    ) -> None:
+        gone = [McpServer(f"gone{n}", HttpTransport("http://s.test")) for n in range(4)]
+        async with running_process(database, *gone) as before:
+            for server in gone:
+                await before.changes.connect(alice, server.name)
+        async with (
+            running_process(database, tickets) as web,
+            running_worker(database, tmp_path, tickets) as worker,
+        ):
+            await web.changes.set_key(alice, "tickets", "key")
+            worker.checker.hear("")
+            assert (await standing(web, alice, tickets)).state == "available"
+            assert await wishes(web, alice) == []
 
 
 async def wishes(process: Process, person: Principal) -> list[str]:
@@ -352,12 +372,10 @@ async def wishes(process: Process, person: Principal) -> list[str]:
     return [row.server for row in rows if row.check_wanted_at is not None]
 
 
-async def found_by_id(process: Process, person: Principal) -> tuple[UserServer, ConnectionRow]:
-    (known,) = await process.connections.all(person)
-    assert known.connection_id is not None
-    found = await process.connections.find_by_id(person, known.connection_id)
-    assert found is not None
-    return found
+async def wish(process: Process, person: Principal) -> ConnectionRow:
+    """The only connection of somebody's, as it is stored."""
+    (row,) = await process.rows.all(person)
+    return row
 
 
 class TestAConnectionThatIsRevoked:
