@@ -161,3 +161,5 @@ class Unavailable:
     """``unreachable``, ``exited``, ``timeout``, ``refused``, ``protocol``, ``resting`` (its
     breaker is open), ``full`` (no connection is free), ``closed`` (the connection was ended on our
     side), ``needs_key``, ``needs_authorization``."""
+    is_news: bool = True
+    """False where the person has never set the server up: that is no failure."""

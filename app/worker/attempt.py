@@ -212,8 +212,9 @@ class Attempt:
         if loaded.graph_id != AGENT:
             return Equipment()
         equipped = await self._services.outfitter.equip(loaded.run, loaded.thread_id)
-        if equipped.missing and "custom" in loaded.request.stream_modes:
-            servers = [{"server": each.server, "reason": each.reason} for each in equipped.missing]
+        missing = [each for each in equipped.missing if each.is_news]
+        if missing and "custom" in loaded.request.stream_modes:
+            servers = [{"server": each.server, "reason": each.reason} for each in missing]
             told = {"type": "tools_missing", "servers": servers}
             self._writer.emit(Event("custom", to_json(told)))
         return equipped

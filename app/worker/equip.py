@@ -18,6 +18,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from app.agent.equipment import Equipment
 from app.connections.errors import CredentialMissing
 from app.connections.leasing import leased
+from app.connections.rows import FIRST_VERSION
 from app.logging import facts_of
 from app.memory.run import memory_for_run
 from app.tools.builtin import builtin_tools
@@ -117,7 +118,7 @@ class Outfitter:
         """Connect to a server for its tools, and remember them."""
         server = each.server
         if each.state in _UNMET:
-            return Unavailable(server.name, each.state)
+            return Unavailable(server.name, each.state, is_news=each.version > FIRST_VERSION)
         leasing = leased(self._tools.pool, self._tools.credentials, run, server)
         try:
             async with asyncio.timeout(LISTING_SECONDS), leasing as (connection, credential):
