@@ -56,7 +56,7 @@ class Answers:
     """What one connection's requests are answered with: looked at, and bounded."""
 
     def __init__(self, failed: Callable[[int], None], too_long: Callable[[], None]) -> None:
-        """``failed`` is told of every status above 399, ``too_long`` of what is not read on."""
+        """``failed`` is told of statuses that stand for no answer, ``too_long`` of what is cut."""
         self._failed = failed
         self._too_long = too_long
 
@@ -72,13 +72,19 @@ class Answers:
         return client
 
     async def _look(self, response: httpx2.Response) -> None:
-        if response.status_code >= _FAILED:
+        if response.status_code >= _FAILED and not _is_an_answer(response):
             self._failed(response.status_code)
         # Nobody asked for it to be packed, and what it unpacks to is not bounded.
         if "content-encoding" in response.headers:
             del response.headers["content-encoding"]
         if not response.headers.get("content-type", "").lower().startswith(_EVENTS):
             response.stream = _Bounded(response.stream, self._too_long)
+
+
+def _is_an_answer(response: httpx2.Response) -> bool:
+    """Whether the server has answered, with an error of the protocol's: those come as a 400."""
+    kind = response.headers.get("content-type", "").lower()
+    return response.status_code == _FAILED and kind.startswith("application/json")
 
 
 class AnswerTooLong(httpx2.StreamError):

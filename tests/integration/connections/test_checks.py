@@ -37,7 +37,7 @@ from tests.support.tool_servers.http import HttpToolServer, http_tool_server
 from tests.support.tool_servers.pools import running_pool
 
 PATIENCE = 20
-TOOLS = {"add", "hang", "greet", "large", "grow"}
+TOOLS = {"add", "hang", "greet", "send_away", "large", "grow"}
 
 
 class Worker:
@@ -425,6 +425,21 @@ class TestAConnectionThatIsRevoked:
             far.requests.clear()
             await use(worker, alice, tickets)
             assert set(far.headers("x-key")) == {"new"}
+
+    async def test_is_let_go_of_by_a_worker_that_was_deaf_for_a_while(
+        self, database: TestDatabase, tmp_path: Path, tickets: McpServer, alice: Principal
+    ) -> None:
+        async with (
+            running_process(database, tickets) as web,
+            running_worker(database, tmp_path, tickets, checks=False) as worker,
+        ):
+            await web.changes.set_key(alice, "tickets", "old")
+            credential = await worker.process.credentials.current(alice, tickets)
+            async with worker.pool.lease(alice.user_id, tickets, credential) as connection:
+                await web.changes.disconnect(alice, "tickets")
+                worker.revoked.hear(None)
+                await connection.call("add", {"a": 1, "b": 2}, meta={}, seconds=PATIENCE)
+            await until_closed(worker.pool, 0)
 
 
 async def use(worker: Worker, person: Principal, server: McpServer) -> None:

@@ -228,6 +228,13 @@ class TestHttp:
                 pass
         assert caught.value.reason == reason
 
+    async def test_an_error_of_the_protocol_is_an_answer(
+        self, pool: ToolPool, far: HttpToolServer
+    ) -> None:
+        async with pool.lease(somebody(), at(far.url), NO_CREDENTIAL) as connection:
+            assert (await called(connection, "send_away")).is_error
+            assert not (await called(connection, "add", a=1, b=2)).is_error
+
     async def test_one_that_is_refused_under_way_ends_the_connection(
         self, pool: ToolPool, far: HttpToolServer
     ) -> None:

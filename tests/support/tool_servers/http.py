@@ -87,6 +87,12 @@ class HttpToolServer:
             return f"hello {who.name}"
 
         @server.tool()
+        async def send_away(context: Context[Any, Any]) -> str:
+            """Ask in the middle of a call, as the newer protocol over HTTP does not let one."""
+            await context.elicit_url("Look here", "https://example.com/", "once")
+            return "looked"
+
+        @server.tool()
         def large() -> str:
             """Say more than is read."""
             return "x" * BIG

@@ -1,4 +1,4 @@
-"""A tool server by HTTP, in the test's process: it notes what it is sent, and is told what to say."""
+"""A tool server by HTTP, in the test's process: notes what it is sent, says what it is told to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
