@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tenancy.errors import Conflict, Forbidden, InvalidInput, NotFound, StoaError
+from app.tools.mcp.access import CredentialUnusable
+from tenancy.errors import Conflict, Forbidden, InvalidInput, NotFound
 
 MissingReason = Literal["needs_key", "needs_authorization", "disconnected", "unreachable", "vault"]
 
@@ -57,16 +58,11 @@ class UnacceptableServer(InvalidInput):
     code = "unacceptable_server"
 
 
-class CredentialMissing(StoaError):
+class CredentialMissing(CredentialUnusable):
     """A server cannot be called for this user now, since it would not know for whom."""
 
-    code = "credential_missing"
-    message = "A tool server's credential is missing."
-
     def __init__(self, server: str, reason: MissingReason) -> None:
-        super().__init__()
+        super().__init__(reason)
         self.server = server
-        self.reason: MissingReason = reason
-        """``needs_key``, ``needs_authorization``, ``disconnected``; ``unreachable`` where an
-        authorization is over and nobody can be reached to renew it; ``vault`` where the operator
-        has to see to the keys."""
+        """Its name. ``reason`` is ``unreachable`` where an authorization is over and nobody can be
+        reached to renew it, ``vault`` where the operator has to see to the keys."""

@@ -24,7 +24,6 @@ from app.memory.run import memory_for_run
 from app.tools.builtin import builtin_tools
 from app.tools.calls import AgentTool
 from app.tools.ledger import Ledger
-from app.tools.mcp.access import CredentialUnusable
 from app.tools.mcp.calling import ServerCalls
 from app.tools.mcp.tools import RecordedCalls, bind_tools
 from app.tools.pool.failures import Reason, ToolServerUnavailable
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from app.connections.credentials import Credentials
     from app.connections.standing import UserConnections, UserServer
     from app.tools.pool.connection import ToolConnection
+    from app.tools.pool.pool import ToolPool
     from app.worker.tool_services import ToolServices
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import ClaimedRun, Owner, UserId
@@ -53,6 +53,7 @@ LISTING_SECONDS = 10.0
 """How long a run waits for servers that nobody has asked for their tools yet."""
 
 _UNMET = ("needs_key", "needs_authorization")
+_OVER = (*_UNMET, "disconnected")
 _OURS = (Reason.CLOSED, Reason.FULL, Reason.RESTING)
 """Why there is no connection, without the server having been asked."""
 
@@ -79,8 +80,8 @@ class Outfitter:
         listings = await self._listings(run, servers)
         calls = ServerCalls(
             run,
-            _Relisting(self._tools, run, listings),
-            _OwnersCredentials(self._tools.credentials),
+            _Relisting(self._tools, run, servers, listings),
+            _LettingGo(self._tools.credentials, self._tools.pool),
             Ledger(self._database, run, thread_id),
         )
         bound = []
@@ -109,8 +110,14 @@ class Outfitter:
     ) -> dict[str, tuple[ListedTool, ...] | Unavailable]:
         """Each server's tools, or why there are none, by its name."""
         unlisted = [each for each in servers if each.listing is None]
-        asked = await asyncio.gather(*(self._ask(run, each) for each in unlisted))
-        found = dict(zip((each.server.name for each in unlisted), asked, strict=True))
+        # All come to their end, also where one raises.
+        asking = (self._ask(run, each) for each in unlisted)
+        asked = await asyncio.gather(*asking, return_exceptions=True)
+        found = {}
+        for each, answer in zip(unlisted, asked, strict=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            found[each.server.name] = answer
         known = {each.server.name: each.listing for each in servers if each.listing is not None}
         return {**known, **found}
 
@@ -175,25 +182,29 @@ def _cost(*tools: AgentTool) -> int:
     return count_tokens_approximately([], tools=[tool.tool for tool in tools]) if tools else 0
 
 
-class _OwnersCredentials:
-    """Credentials as the calls of tools ask for them."""
+class _LettingGo:
+    """Credentials, and where there is none any more, no connection either.
 
-    def __init__(self, credentials: Credentials) -> None:
+    Who revoked it has said so, but that is heard once: it may have been missed, or have come while
+    a connection was being opened.
+    """
+
+    def __init__(self, credentials: Credentials, pool: ToolPool) -> None:
         self._credentials = credentials
+        self._pool = pool
 
     async def current(self, owner: Owner, server: McpServer) -> Credential:
         """What the owner's connection proves itself with now."""
         try:
             return await self._credentials.current(owner, server)
         except CredentialMissing as error:
-            raise CredentialUnusable(error.reason) from None
+            if error.reason in _OVER:
+                self._pool.let_go(owner.user_id, server.name)
+            raise
 
     async def refused(self, owner: Owner, server: McpServer, credential: Credential) -> None:
         """Hear that a server does not take a credential."""
-        try:
-            await self._credentials.refused(owner, server, credential)
-        except CredentialMissing as error:
-            raise CredentialUnusable(error.reason) from None
+        await self._credentials.refused(owner, server, credential)
 
 
 class _Relisting:
@@ -203,10 +214,12 @@ class _Relisting:
         self,
         tools: ToolServices,
         run: ClaimedRun,
+        servers: Sequence[UserServer],
         known: dict[str, tuple[ListedTool, ...] | Unavailable],
     ) -> None:
         self._tools = tools
         self._run = run
+        self._versions = {each.server.name: each.version for each in servers}
         self._known = known
 
     @asynccontextmanager
@@ -217,9 +230,12 @@ class _Relisting:
         async with self._tools.pool.lease(owner, server, credential) as connection:
             yield connection
             listed = connection.tools
-        if listed != self._known.get(server.name) and server.scope is Scope.PER_USER:
+        if listed != self._known.get(server.name):
             self._known[server.name] = listed
-            await _store(self._tools.connections, self._run, server, credential.version, listed)
+            # Everybody's connection is of no version of anybody's.
+            is_shared = server.scope is Scope.SHARED
+            version = self._versions[server.name] if is_shared else credential.version
+            await _store(self._tools.connections, self._run, server, version, listed)
 
 
 async def _store(

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
             """Close a user's connections to a server."""
             ...
 
+        def let_go(self) -> None:
+            """Close every user's connections once they are not in use."""
+            ...
+
 
 class RevokedConnections:
     """Closes what is revoked as it is heard of.
@@ -31,7 +35,9 @@ class RevokedConnections:
         self._pool = pool
 
     def hear(self, payload: str | None) -> None:
-        """Connections of these keys were revoked."""
+        """Connections of these keys were revoked; with None, anybody's may have been."""
+        if payload is None:
+            self._pool.let_go()
         for key in payload.split(",") if payload else ():
             user, _, connection = key.partition("/")
             user_id = UserId(UUID(user))

@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import mcp_types as types
+from tenancy.errors import StoaError
 
-from app.tools.servers import Credential, ListedTool, McpServer
-from tenancy.principal import Owner, UserId
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
 
-Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+    from app.tools.pool.connection import ToolConnection
+    from app.tools.servers import Credential, McpServer
+    from tenancy.principal import Owner, UserId
 
 
-class CredentialUnusable(Exception):
+class CredentialUnusable(StoaError):
     """A server cannot be called for its user. ``reason`` is a stable code."""
 
+    code = "credential_missing"
+    message = "A tool server's credential is missing."
+
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__()
         self.reason = reason
-
-
-class Connection(Protocol):
-    """A connection that is this call's while it is leased."""
-
-    @property
-    def tools(self) -> tuple[ListedTool, ...]:
-        """What the server offers just now."""
-        ...
-
-    async def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        meta: Mapping[str, Any],
-        seconds: float,
-        progress: Progress | None = None,
-    ) -> types.CallToolResult:
-        """Call a tool.
-
-        Raises:
-            TimeoutError: it took too long; the server was told.
-            ToolServerUnavailable: the connection was lost in the middle.
-            Asked: the server wants to know something first.
-        """
-        ...
 
 
 class Connections(Protocol):
@@ -54,7 +30,7 @@ class Connections(Protocol):
 
     def lease(
         self, owner: UserId | None, server: McpServer, credential: Credential
-    ) -> AbstractAsyncContextManager[Connection]:
+    ) -> AbstractAsyncContextManager[ToolConnection]:
         """A connection for one call; nobody's in particular where ``owner`` is None.
 
         Raises:

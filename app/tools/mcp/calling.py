@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from app.tools.ledger import Ending, Entry, Ledger
-    from app.tools.mcp.access import Connection, Connections, Credentials
+    from app.tools.mcp.access import Connections, Credentials
+    from app.tools.pool.connection import ToolConnection
     from app.tools.servers import McpServer
     from app.tools.site import CallSite
     from tenancy.principal import Owner
@@ -160,6 +161,8 @@ def _is_refusal(error: ToolServerUnavailable) -> bool:
 
 
 def _unusable(reason: str) -> str:
+    if reason == Found.DISCONNECTED:
+        return DISCONNECTED
     return f"The tool's server cannot be used just now ({reason})."
 
 
@@ -171,7 +174,8 @@ def _known(entry: Entry) -> Made:
         case Found.OTHER:
             return Made(OTHER)
         case Found.DISCONNECTED:
-            return Made(DISCONNECTED)
+            # Whoever asks for the credential again is told so, and lets go of what is open.
+            return Made(DISCONNECTED, again=True)
         case _ if entry.result is not None:
             return Made.from_json(entry.result)
         case _:
@@ -191,7 +195,7 @@ class _Sending:
         self.was_refused = False
         """Whether the server did not take the credential."""
 
-    async def send(self, connection: Connection, call: IntendedCall) -> Made:
+    async def send(self, connection: ToolConnection, call: IntendedCall) -> Made:
         """Send it, and record what came of it. One without an answer stays in doubt."""
         progress = ProgressEvents(self._site.tool_call_id, self._redactor)
         faults.reach("tool.begun")

@@ -90,7 +90,7 @@ class Connection:
         self.server = server
         self.leases = 0
         self.is_outdated = False
-        """Whether another configuration or credential has taken its place."""
+        """Whether it is to be closed as soon as it is not in use."""
         self.last_used = loop.time()
         self.opened: asyncio.Future[None] = loop.create_future()
         """Done once it can be used, or will never be."""

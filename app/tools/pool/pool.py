@@ -154,6 +154,19 @@ class ToolPool:
         for key in [k for k in self._breakers if k.owner == owner and k.server == server]:
             del self._breakers[key]
 
+    def let_go(self, owner: UserId | None = None, server: str | None = None) -> None:
+        """Close a user's connections to a server, or all of all users, once they are not in use.
+
+        For where a credential may be gone and nobody said so: each call asks before it is made.
+        """
+        for connection in list(self._tasks):
+            key = connection.key
+            if key.owner is not None and (
+                owner is None or (key.owner, key.server) == (owner, server)
+            ):
+                connection.is_outdated = True
+                self._close_if_outdated(connection)
+
     @property
     def open_connections(self) -> int:
         """How many there are, those that are being opened or closed included."""

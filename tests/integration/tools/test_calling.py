@@ -14,6 +14,7 @@ import mcp_types as types
 import pytest
 
 from app.stopping import RunStop
+from app.tools.mcp.calling import DISCONNECTED
 from app.worker import equip
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
@@ -114,6 +115,20 @@ class TestACall:
         unknown = await make(equipment, "notes__write", {"text": "a"}, "another")
         assert unknown.text == "There is no tool of this name."
 
+    async def test_to_a_server_that_was_disconnected_ends_what_is_open_to_it(
+        self, office: Office, server: RecordingServer
+    ) -> None:
+        server.offer("write")
+        worker = await opened(office, server)
+        equipment = await worker.equip()
+        await office.changes.disconnect(office.run, "notes")
+        message = await make(equipment, "notes__write", {})
+        assert message.text == DISCONNECTED
+        assert not server.calls
+        async with asyncio.timeout(20):
+            while worker.services.pool.open_connections:  # noqa: ASYNC110 - nothing tells of it
+                await asyncio.sleep(0.01)
+
     async def test_by_stdio_goes_the_same_way(
         self, office: Office, superuser: asyncpg.Connection
     ) -> None:
@@ -131,6 +146,18 @@ class TestACall:
         equipment = await (await office.another_worker()).equip()
         assert equipment.tools["notes__write"].tool.description == "Writes."
         assert len(server.requests) == asked
+
+    @pytest.mark.parametrize("scope", ["per_user", "shared"])
+    async def test_notes_for_the_next_run_what_its_server_has_come_to_offer(
+        self, office: Office, server: RecordingServer, scope: str
+    ) -> None:
+        server.offer("write")
+        await (await opened(office, server, scope=scope)).equip()
+        server.offer("erase")
+        later = await office.another_worker()
+        assert "notes__erase" not in (await later.equip()).tools
+        await later.call("notes__write")
+        assert "notes__erase" in (await later.equip()).tools
 
 
 class TestAModelThatWantsMore:
