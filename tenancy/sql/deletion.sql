@@ -99,6 +99,10 @@ LANGUAGE sql STABLE AS $$
       SELECT FROM public.checkpoint_writes w
       WHERE w.user_id = p_user AND w.thread_id = p_thread LIMIT p_bound
     ) AS w)
+    + (SELECT count(*) FROM (
+      SELECT FROM public.effects f
+      WHERE f.user_id = p_user AND f.thread_id = p_thread LIMIT p_bound
+    ) AS f)
 $$;
 
 -- Deletes up to p_limit rows of a thread that was marked as deleted; true once nothing of it is
@@ -151,6 +155,14 @@ BEGIN
   ) AS o
   WHERE d.user_id = p_user AND d.thread_id = p_thread
     AND d.checkpoint_ns = o.checkpoint_ns AND d.checkpoint_id = o.checkpoint_id;
+  GET DIAGNOSTICS dropped = ROW_COUNT;
+  room := room - dropped;
+  DELETE FROM public.effects d USING (
+    SELECT f.message_id, f.tool_call_id FROM public.effects f
+    WHERE f.user_id = p_user AND f.thread_id = p_thread LIMIT room
+  ) AS o
+  WHERE d.user_id = p_user AND d.thread_id = p_thread
+    AND d.message_id = o.message_id AND d.tool_call_id = o.tool_call_id;
   GET DIAGNOSTICS dropped = ROW_COUNT;
   room := room - dropped;
   IF room <= 0 THEN

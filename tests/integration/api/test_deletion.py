@@ -15,7 +15,10 @@ from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 
 HALF = Script(text="one two three four", stall_at=2)
-TABLES = ("threads", "runs", "run_events", "checkpoints", "checkpoint_blobs", "checkpoint_writes")
+TABLES = (
+    *("threads", "runs", "run_events", "effects"),
+    *("checkpoints", "checkpoint_blobs", "checkpoint_writes"),
+)
 
 
 async def answering(service: RunningService, client: httpx.AsyncClient, thread_id: str) -> str:
@@ -41,6 +44,23 @@ async def rows_of(service: RunningService, thread_id: str) -> dict[str, int]:
             )
             for table in TABLES
         }
+    finally:
+        await connection.close()
+
+
+async def record_calls(service: RunningService, thread_id: str, number: int) -> None:
+    """Put calls of tools on record, as runs of the thread do."""
+    connection = await asyncpg.connect(service.postgres.dsn("owner", service.database))
+    try:
+        await connection.execute(
+            "INSERT INTO effects (user_id, thread_id, message_id, tool_call_id, run_id, fence,"
+            " server, tool, key, arguments_sha256, state)"
+            " SELECT t.user_id, t.thread_id, 'message', n::text, gen_random_uuid(), 1,"
+            " 'notes', 'write', gen_random_uuid(), '', 'started'"
+            " FROM threads t, generate_series(1, $2) n WHERE t.thread_id = $1",
+            thread_id,
+            number,
+        )
     finally:
         await connection.close()
 
@@ -197,6 +217,7 @@ class TestAThreadThatIsLarge:
             answer = await client.post(f"{path}/runs", json={**run, "if_not_exists": "create"})
             assert (answer.status_code, answer.json()["code"]) == (409, "thread_busy")
 
+            await record_calls(service, thread_id, 9)
             left = await rows_of(service, thread_id)
             user = service.web.services.database
             owner = await service.web.services.directory.principal(
