@@ -135,7 +135,10 @@ class TestAToolThatWasUsed:
         await ada.say("Use them all.")
         await ada.finished("Without it, then.")
         missing = ada.page.locator("[data-missing]")
-        await expect(missing).to_contain_text("The tools of vault are missing: it needs a key.")
+        await expect(missing).to_contain_text(
+            "The tools of gone are missing: it cannot be reached."
+        )
+        await expect(missing).not_to_contain_text("vault")  # which she has never set up
         await missing.get_by_role("link", name="See your connections").click()
         await expect(
             ada.page.get_by_role("heading", name="Tools and connections", level=1)
