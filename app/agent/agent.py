@@ -20,6 +20,7 @@ from app.agent.asking import (
 from app.agent.equipment import equipment
 from app.agent.prompt import build_prompt
 from app.agent.state import SHOWN, AgentState, AskingCall, ToolTask
+from app.agent.toolless import ToolOffer
 from app.stopping import stop_of
 from app.tools.calls import AgentTool, error_result, run_call
 from app.tools.questions import Asked, questions_of_call
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from langchain_core.tools import BaseTool
     from langchain_ollama import ChatOllama
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
@@ -45,9 +47,10 @@ def build_agent(
     ``tools`` are everybody's; those of a run's user come with the run (``app.agent.equipment``).
 
     Each call of a tool is a task of its own, so after a crash only the unfinished ones are made
-    again. Told to stop, the agent keeps what it has: the run's next step is then the model's, and
-    a run without input goes on there. Calls whose servers ask the person something wait for the
-    end of their siblings, and are put to the person together.
+    again. A model that calls no tools is asked without. Told to stop, the agent keeps what it has:
+    the run's next step is then the model's, and a run without input goes on there. Calls whose
+    servers ask the person something wait for the end of their siblings, and are put to the person
+    together.
 
     Raises:
         ValueError: two tools have the same name.
@@ -55,16 +58,21 @@ def build_agent(
     by_name = {tool.name: tool for tool in tools}
     if len(by_name) < len(tools):
         raise ValueError("Each tool of an agent needs a name of its own")
+    offer = ToolOffer(model.model)
 
     async def answer(state: AgentState, *, runtime: Runtime[None]) -> dict[str, Any]:
         if asking := state.get("asking"):
             return {"asking": asking}  # first it is the person's turn
         run = equipment()
         bare = [tool.tool for tool in {**run.tools, **by_name}.values()]
-        speaker = model.bind_tools(bare) if bare else model
-        room = prompt_tokens - count_tokens_approximately([], tools=list(bare))
-        prompt = await build_prompt(state["messages"], system_prompt, room, run)
-        message = await stream_answer(speaker, prompt, stop_of(runtime))
+
+        async def ask(offered: Sequence[BaseTool]) -> AIMessage | None:
+            speaker = model.bind_tools(offered) if offered else model
+            room = prompt_tokens - count_tokens_approximately([], tools=list(offered))
+            prompt = await build_prompt(state["messages"], system_prompt, room, run)
+            return await stream_answer(speaker, prompt, stop_of(runtime))
+
+        message = await offer.made(bare, ask)
         return {"messages": [] if message is None else [message]}
 
     async def use_tool(state: ToolTask, *, runtime: Runtime[None]) -> dict[str, Any]:

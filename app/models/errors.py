@@ -6,6 +6,7 @@
         ├── ModelMissing          the server does not have this model
         ├── ModelBusy             the server has too much to do
         ├── ModelUnsupported      the model cannot do what was asked of it
+        │   └── ToolsUnsupported  it cannot call tools
         ├── ModelFailed           the server says that it failed
         │   └── ModelEmpty        loaded, but nothing was answered
         ├── ModelStreamCut        the answer ended in the middle
@@ -55,6 +56,12 @@ class ModelUnsupported(ModelError):
 
     code = "model_unsupported"
     message = "The model cannot do what was asked of it."
+
+
+class ToolsUnsupported(ModelUnsupported):
+    """The model was offered tools, and is none that calls any."""
+
+    message = "The model does not support tools."
 
 
 class ModelFailed(ModelError):

@@ -22,6 +22,7 @@ from app.models.errors import (
     ModelTimeout,
     ModelUnsupported,
     OllamaUnreachable,
+    ToolsUnsupported,
 )
 
 if TYPE_CHECKING:
@@ -96,9 +97,10 @@ def failure_of_pool(error: ModelError | None) -> PoolFailure | None:
 
 
 def _unsupported(text: str) -> ModelUnsupported:
-    for ability in ("tools", "thinking"):
-        if f"does not support {ability}" in text:
-            return ModelUnsupported(f"The model does not support {ability}.")
+    if "does not support tools" in text:
+        return ToolsUnsupported()
+    if "does not support thinking" in text:
+        return ModelUnsupported("The model does not support thinking.")
     return ModelUnsupported()
 
 
