@@ -68,13 +68,15 @@ def _server(path: Path, name: str, entry: object) -> McpServer:
 
 def _entries(path: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_twins)
+        content = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_without_twins)
     except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}") from None
+        said = f"STOA_MCP_CONFIG: {path} cannot be read: {error.strerror}"
+        raise SettingsError(said) from None
     except UnicodeDecodeError:
         raise SettingsError(f"{path} cannot be read: it is not UTF-8 text") from None
     except json.JSONDecodeError as error:
-        raise SettingsError(f"{path}, line {error.lineno}: {error.msg}") from None
+        said = f"{path}, line {error.lineno}, is not JSON (no comments, no comma at an end)"
+        raise SettingsError(f"{said}: {error.msg}") from None
     except _Twins as error:
         raise SettingsError(f"{path}: `{error}` is there twice; take one out") from None
     except RecursionError:

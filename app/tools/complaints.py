@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,13 @@ from app.tools.entries import ServerEntry
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+_NOBODY_APPROVES = "leave it out: calls need nobody's approval"
 _HINTS = {
     "cwd": "leave it out: each user's server runs in a folder of its own",
     "envFile": "write the variables into `env`; nothing is read from elsewhere",
     "disabled": "take the server's entry out instead",
-    "autoApprove": "say `stoa.approval` instead",
-    "alwaysAllow": "say `stoa.approval` instead",
+    "autoApprove": _NOBODY_APPROVES,
+    "alwaysAllow": _NOBODY_APPROVES,
     "timeout": "say `stoa.timeout` instead, in seconds",
     "allowedTools": "say `stoa.tools.allow` instead",
     "disabledTools": "say `stoa.tools.deny` instead",
@@ -27,9 +29,22 @@ _HINTS = {
 """What other programs' files have, and what to do about it here."""
 
 
+_KINDS = {
+    "bool_type": "`true` or `false`",
+    "dict_type": "an object",
+    "float_type": "a number",
+    "string_type": "text, in quotes",
+    "tuple_type": "a list",
+}
+"""What pydantic misses, as the file would have it."""
+_SHOULD = re.compile(r"^(Input|String) should\b")
+_A_KEY = "[key]"
+"""How pydantic marks that a key is meant, and not what stands under it."""
+
+
 def complaint(item: ErrorDetails) -> str:
     """One of pydantic's errors in the words of the file; it quotes names, and no values."""
-    place = ".".join(str(part) for part in item["loc"])
+    place = ".".join(str(part) for part in item["loc"] if part != _A_KEY)
     if item["type"] == "extra_forbidden":
         name = str(item["loc"][-1])
         within = f" in `{place.rpartition('.')[0]}`" if "." in place else ""
@@ -39,6 +54,13 @@ def complaint(item: ErrorDetails) -> str:
     if item["type"] == "model_type":
         return f"`{place}` must be an object" if place else "must be an object"
     message = item["msg"].removeprefix("Value error, ")
+    message = _SHOULD.sub("must", message)
+    if kind := _KINDS.get(item["type"]):
+        message = f"must be {kind}"
+    elif item["type"] == "missing":
+        message = "is missing"
+    elif item["type"] == "string_pattern_mismatch":
+        message = "is not a name" if _A_KEY in item["loc"] else "has characters that cannot be sent"
     return f"`{place}`: {message}" if place else message
 
 

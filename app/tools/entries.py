@@ -12,7 +12,14 @@ from pathlib import PurePath
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+)
 from pydantic import model_validator as check
 
 from app.outbound import Origin, UrlRefused
@@ -30,6 +37,7 @@ from app.tools.servers import (
 
 _FIELD_NAME = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 _USUAL = Timeouts()
+NEVER = "never"
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 HeaderName = Annotated[str, StringConstraints(pattern=_FIELD_NAME, max_length=128)]
@@ -56,6 +64,17 @@ def _of_all(value: object) -> object:
     return {"*": value} if isinstance(value, str) else value
 
 
+def _require_never(value: dict[str, str]) -> dict[str, str]:
+    """A promise that would not be kept is none to make."""
+    if any(said != NEVER for said in value.values()):
+        raise ValueError(
+            f"must be `{NEVER}`: nobody can be asked to approve a call yet."
+            " Keep a tool that needs it from being offered by `stoa.tools.deny`"
+        )
+    return value
+
+
+Approval = Annotated[dict[Name, Name], BeforeValidator(_of_all), AfterValidator(_require_never)]
 Tools = Annotated[tuple[Name, ...], BeforeValidator(_all)]
 
 
@@ -142,7 +161,7 @@ class _CredentialEntry(_Strict):
 class _StoaEntry(_Strict):
     scope: Annotated[Scope, Field(strict=False)] = Scope.PER_USER
     title: Annotated[str, StringConstraints(min_length=1, max_length=80)] | None = None
-    approval: Annotated[dict[Name, Name], BeforeValidator(_of_all)] = {"*": "never"}
+    approval: Approval = {"*": NEVER}
     trust: _TrustEntry = _TrustEntry()
     timeout: Annotated[_Parts, BeforeValidator(_call)] = _Parts()
     tools: _ToolsEntry = _ToolsEntry()

@@ -113,7 +113,7 @@ class McpServer:
     credential: CredentialRule = CredentialRule()
     trust: Trust = Trust()
     approval: str | Mapping[str, str] = "never"
-    """Per tool or for all; read when approvals are decided."""
+    """Per tool or for all. Nobody can be asked yet, so the catalogue takes nothing else."""
     allow: frozenset[str] | None = None
     """The only tools that are offered; None is all."""
     deny: frozenset[str] = frozenset()

@@ -63,7 +63,7 @@ class TestEntries:
                 "stoa": {
                     "scope": "per_user",
                     "title": "Far",
-                    "approval": {"write": "always"},
+                    "approval": {"write": "never"},
                     "trust": {"read_only": ["look"], "idempotent": True, "idempotency_ttl": 60},
                     "timeout": {"connect": 1, "list": 2, "call": 3},
                     "tools": {"allow": ["look", "write"], "deny": ["write"]},
@@ -73,7 +73,7 @@ class TestEntries:
         )
         assert server.transport == HttpTransport(HTTP["url"], {"X-Team": "a"})
         assert server.title == "Far"
-        assert server.approval == {"write": "always"}
+        assert server.approval == {"write": "never"}
         assert server.trust.is_read_only("look")
         assert not server.trust.is_read_only("write")
         assert server.trust.is_idempotent("write")
@@ -124,7 +124,7 @@ class TestRefusals:
             ({**STDIO, "timeout": 5}, "unknown key `timeout`: say `stoa.timeout`"),
             ({**STDIO, "agrs": []}, "did you mean `args`"),
             ({**STDIO, "stoa": {"scop": "shared"}}, "unknown key `scop` in `stoa`: did you mean"),
-            ({**STDIO, "stoa": {"scope": "all"}}, "`stoa.scope`"),
+            ({**STDIO, "stoa": {"scope": "all"}}, "`stoa.scope`: must be 'shared' or"),
             ({**STDIO, "stoa": {"timeout": 0}}, "`stoa.timeout.call`"),
             ({**STDIO, "stoa": {"timeout": {"cal": 1}}}, "did you mean `call`"),
             ({**STDIO, "type": "sse"}, "streamable HTTP only"),
@@ -142,6 +142,13 @@ class TestRefusals:
                 {**STDIO, "args": ["{user_folder}"], "stoa": {"scope": "shared"}},
                 "make it `per_user`",
             ),
+            ({**STDIO, "stoa": {"approval": "always"}}, "nobody can be asked to approve"),
+            ({**STDIO, "stoa": {"approval": {"write": "ask"}}}, "`stoa.approval`: must be `never`"),
+            ({**STDIO, "args": "-y"}, "`args`: must be a list"),
+            ({**STDIO, "args": [1]}, "`args.0`: must be text"),
+            ({**STDIO, "env": {"A-B": "c"}}, "`env.A-B`: is not a name"),
+            ({**STDIO, "stoa": {"trust": {"read_only": "read"}}}, "must be a list"),
+            ({**STDIO, "stoa": {"trust": {"idempotency_ttl": "1h"}}}, "must be a number"),
             ("canary", "must be an object"),
         ],
     )
@@ -154,7 +161,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("base", "credential", "said"),
         [
-            (HTTP, {}, "`stoa.credential.kind`"),
+            (HTTP, {}, "`stoa.credential.kind`: is missing"),
             (HTTP, {"kind": "header", "template": "no place"}, "must have `{key}`"),
             (HTTP, {"kind": "none", "name": "X"}, "means nothing for the kind `none`"),
             (HTTP, {"kind": "environment", "name": "A"}, "needs a server with a `command`"),
@@ -216,7 +223,8 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            (b"{", "line 1"),
+            (b"{", "line 1, is not JSON"),
+            (b'{\n"mcpServers": {},}', "line 2, is not JSON .no comments, no comma at an end"),
             (b"[]", "must be of the form"),
             (b"{}", "must be of the form"),
             (b'{"mcpServers": []}', "must be of the form"),
@@ -230,8 +238,12 @@ class TestFiles:
         with pytest.raises(SettingsError, match=said):
             Catalogue.load([file])
 
+    def test_may_begin_as_windows_editors_have_them_begin(self, file: Path) -> None:
+        file.write_bytes(b'\xef\xbb\xbf{"mcpServers": {"one": {"command": "a"}}}')
+        assert set(Catalogue.load([file]).servers) == {"one"}
+
     def test_that_are_not_there_are_told_of(self, file: Path) -> None:
-        with pytest.raises(SettingsError, match=r"mcp\.json cannot be read"):
+        with pytest.raises(SettingsError, match=r"STOA_MCP_CONFIG: .*mcp\.json cannot be read"):
             Catalogue.load([file])
 
     def test_the_example_is_one(self) -> None:
