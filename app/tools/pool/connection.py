@@ -114,9 +114,14 @@ class Connection:
         return self.ended.done()
 
     @property
+    def is_open(self) -> bool:
+        """Whether it can be used, as far as is known."""
+        return self.opened.done() and not self.is_closing
+
+    @property
     def is_idle(self) -> bool:
         """Whether nobody uses it or waits for it."""
-        return self.leases == 0 and self.opened.done() and not self.is_closing
+        return self.leases == 0 and self.is_open
 
     @property
     def tools(self) -> tuple[ListedTool, ...]:

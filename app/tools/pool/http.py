@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import httpx2
 
+from app.tools.pool.pacing import Nodes, paced_lines
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
@@ -19,6 +21,7 @@ MAX_STREAMS = 100
 
 _FAILED = 400
 _EVENTS = "text/event-stream"
+_EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 class ClientFactory(Protocol):
@@ -77,7 +80,9 @@ class Answers:
         # Nobody asked for it to be packed, and what it unpacks to is not bounded.
         if "content-encoding" in response.headers:
             del response.headers["content-encoding"]
-        if not response.headers.get("content-type", "").lower().startswith(_EVENTS):
+        if response.headers.get("content-type", "").lower().startswith(_EVENTS):
+            response.stream = _Events(response.stream, self._too_long)
+        else:
             response.stream = _Bounded(response.stream, self._too_long)
 
 
@@ -95,7 +100,7 @@ class AnswerTooLong(httpx2.StreamError):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that fails once it is longer than it may be."""
+    """A body that fails once it is longer, or more of a tangle, than it may be."""
 
     def __init__(self, body: object, too_long: Callable[[], None]) -> None:
         self._body = body
@@ -103,12 +108,34 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = MAX_ANSWER_BYTES
+        nodes = Nodes()
         async for chunk in self._body:  # type: ignore[attr-defined]
             left -= len(chunk)
-            if left < 0:
+            if left < 0 or nodes.too_many(chunk):
                 self._too_long()
                 raise AnswerTooLong
             yield chunk
+
+    async def aclose(self) -> None:
+        await self._body.aclose()  # type: ignore[attr-defined]
+
+
+class _Events(httpx2.AsyncByteStream):
+    """A stream of events that is read at its pace; how long each is, its reader bounds."""
+
+    def __init__(self, body: object, too_long: Callable[[], None]) -> None:
+        self._body = body
+        self._too_long = too_long
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        nodes = Nodes()
+        async for piece in paced_lines(self._body):  # type: ignore[arg-type]
+            if any(end in piece for end in _EVENT_ENDS):
+                nodes.restart()
+            if nodes.too_many(piece):
+                self._too_long()
+                raise AnswerTooLong
+            yield piece
 
     async def aclose(self) -> None:
         await self._body.aclose()  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from app.tools.pool.breaker import Breaker
 from app.tools.pool.connection import Connection, ConnectionKey, ToolConnection
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.surroundings import Surroundings
-from app.tools.servers import Credential, McpServer, Scope, StdioTransport
+from app.tools.servers import Credential, ListedTool, McpServer, Scope, StdioTransport
 from app.tools.stdio.groups import Groups
 from app.tools.stdio.sandbox import choose_sandbox
 
@@ -166,6 +166,14 @@ class ToolPool:
             ):
                 connection.is_outdated = True
                 self._close_if_outdated(connection)
+
+    def listed(
+        self, owner: UserId | None, server: McpServer, credential_version: int
+    ) -> tuple[ListedTool, ...] | None:
+        """What a server offers just now; None where no connection to it is open."""
+        key = ConnectionKey(owner, server.name, server.version, credential_version)
+        found = self._current.get(key)
+        return found.tools if found is not None and found.is_open else None
 
     @property
     def open_connections(self) -> int:

@@ -16,6 +16,7 @@ from mcp.shared.message import SessionMessage
 
 from app.tools.pool.failures import Reason, reason_of_status
 from app.tools.pool.http import MAX_ANSWER_BYTES, Answers, ClientFactory
+from app.tools.pool.pacing import Nodes, PacedMessages
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,22 +24,31 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client.session import ElicitationFnT
     from mcp.shared._httpx_utils import McpHttpClientFactory
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
 
     from app.tools.servers import Credential, HttpTransport, McpServer
     from app.tools.stdio.child import Child
 
 MAX_GARBAGE = 100
-"""Lines that are no messages, after which a server does not speak the protocol."""
+"""Lines in a row that are no messages, after which a server does not speak the protocol."""
 
 _NOT_FOUND = 404
 
 
 class BoundedSession(ClientSession):
-    """A session that runs none of the server's patterns.
+    """A session that runs none of the server's patterns, and hears it at a bounded pace.
 
     The library would check results against the schema that the same server gives for them. That
     protects nobody from the server, and an expression in it can keep the whole process busy.
     """
+
+    def __init__(
+        self,
+        read_stream: ReadStream[SessionMessage | Exception],
+        write_stream: WriteStream[SessionMessage],
+        **others: Any,  # noqa: ANN401 - the library's own
+    ) -> None:
+        super().__init__(PacedMessages(read_stream), write_stream, **others)
 
     async def validate_tool_result(self, name: str, result: mcp_types.CallToolResult) -> None:
         """Take the result as it is."""
@@ -102,11 +112,14 @@ class StdioWire(ClientTransport):
                 return Reason.EXITED
             except (asyncio.LimitOverrunError, OSError):
                 return Reason.PROTOCOL
+            if Nodes().too_many(line):
+                return Reason.PROTOCOL
             try:
                 message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:  # people print things
-                garbage += bool(line.strip())
+                garbage += 1
                 continue
+            garbage = 0
             try:
                 await heard.send(SessionMessage(message))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):

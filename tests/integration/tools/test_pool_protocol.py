@@ -337,3 +337,11 @@ class TestHttp:
                     pass
         assert caught.value.reason == Reason.REFUSED
         assert not far.requests
+
+
+class TestLinesWithoutAnEndThatSayNothing:
+    async def test_end_the_connection(self, pool: ToolPool) -> None:
+        with pytest.raises(ToolServerUnavailable) as lost:
+            async with pool.lease(somebody(), quick("blank"), NO_CREDENTIAL):
+                pass
+        assert lost.value.reason == Reason.PROTOCOL

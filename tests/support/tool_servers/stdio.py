@@ -4,7 +4,8 @@
 
 Its behaviour is named by its arguments: ``hang-connect``, ``hang-list``, ``slow-relist``,
 ``endless`` (a cursor on every page), ``exit-at-once``, ``noisy`` (prints to both outputs), ``deaf``
-(heeds neither the end of its input nor SIGTERM), ``forks`` (leaves a process of its own behind).
+(heeds neither the end of its input nor SIGTERM), ``forks`` (leaves a process of its own behind),
+``blank`` (prints empty lines for ever).
 """
 
 from __future__ import annotations
@@ -145,6 +146,9 @@ def main() -> None:
     if "noisy" in BEHAVIOUR:
         sys.stdout.write("starting up\n")
         sys.stderr.write("a secret\n" * 100_000)
+    if "blank" in BEHAVIOUR:
+        while True:
+            sys.stdout.write("\n" * 65536)
     if "deaf" in BEHAVIOUR:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "forks" in BEHAVIOUR:
