@@ -113,13 +113,21 @@ class Outfitter:
         # All come to their end, also where one raises.
         asking = (self._ask(run, each) for each in unlisted)
         asked = await asyncio.gather(*asking, return_exceptions=True)
-        found = {}
+        found: dict[str, tuple[ListedTool, ...] | Unavailable] = {}
         for each, answer in zip(unlisted, asked, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
             found[each.server.name] = answer
-        known = {each.server.name: each.listing for each in servers if each.listing is not None}
-        return {**known, **found}
+        for each in servers:
+            if each.listing is not None:
+                found[each.server.name] = self._newest(run, each) or each.listing
+        return found
+
+    def _newest(self, run: ClaimedRun, each: UserServer) -> tuple[ListedTool, ...] | None:
+        """What a server has said of its tools since they were noted, on a connection open here."""
+        is_shared = each.server.scope is Scope.SHARED
+        owner, version = (None, Credential().version) if is_shared else (run.user_id, each.version)
+        return self._tools.pool.listed(owner, each.server, version)
 
     async def _ask(self, run: ClaimedRun, each: UserServer) -> tuple[ListedTool, ...] | Unavailable:
         """Connect to a server for its tools, and remember them."""
@@ -215,12 +223,15 @@ class _Relisting:
         tools: ToolServices,
         run: ClaimedRun,
         servers: Sequence[UserServer],
-        known: dict[str, tuple[ListedTool, ...] | Unavailable],
+        found: Mapping[str, tuple[ListedTool, ...] | Unavailable],
     ) -> None:
         self._tools = tools
         self._run = run
         self._versions = {each.server.name: each.version for each in servers}
-        self._known = known
+        self._noted = {
+            each.server.name: found[each.server.name] if each.listing is None else each.listing
+            for each in servers
+        }
 
     @asynccontextmanager
     async def lease(
@@ -230,8 +241,8 @@ class _Relisting:
         async with self._tools.pool.lease(owner, server, credential) as connection:
             yield connection
             listed = connection.tools
-        if listed != self._known.get(server.name):
-            self._known[server.name] = listed
+        if listed != self._noted[server.name]:
+            self._noted[server.name] = listed
             # Everybody's connection is of no version of anybody's.
             is_shared = server.scope is Scope.SHARED
             version = self._versions[server.name] if is_shared else credential.version

@@ -21,6 +21,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal
 from tests.integration.tools.office import Office, Worker, make, outcome_of
 from tests.support.tenancy import TestDatabase, claimed_run, make_thread
+from tests.support.tool_servers.http import http_tool_server
 from tests.support.tool_servers.pools import QUICK
 from tests.support.tool_servers.recording import (
     Heard,
@@ -158,6 +159,17 @@ class TestACall:
         assert "notes__erase" not in (await later.equip()).tools
         await later.call("notes__write")
         assert "notes__erase" in (await later.equip()).tools
+
+    @pytest.mark.parametrize("scope", ["per_user", "shared"])
+    async def test_needs_no_other_where_a_server_has_said_that_its_tools_are_others(
+        self, office: Office, scope: str
+    ) -> None:
+        async with http_tool_server() as far:
+            worker = await office.open({"far": {"url": far.url, "stoa": {"scope": scope}}})
+            await worker.call("far__grow")
+            async with asyncio.timeout(20):
+                while "far__grown" not in (await worker.equip()).tools:  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
 
 
 class TestAModelThatWantsMore:
