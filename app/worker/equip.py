@@ -51,6 +51,9 @@ NO_ROOM = "no_room"
 """Why a server's tools, or some of them, are missing: the model's window is too small for all."""
 LISTING_SECONDS = 10.0
 """How long a run waits for servers that nobody has asked for their tools yet."""
+FAILING_SECONDS = 2.0
+"""The same for those that did not answer before: nobody waits long for them in every turn. Their
+connection goes on being opened, for the next turn."""
 
 _UNMET = ("needs_key", "needs_authorization")
 _OVER = (*_UNMET, "disconnected")
@@ -135,12 +138,14 @@ class Outfitter:
         if each.state in _UNMET:
             return Unavailable(server.name, each.state, is_news=each.version > FIRST_VERSION)
         leasing = leased(self._tools.pool, self._tools.credentials, run, server)
+        seconds = FAILING_SECONDS if each.state == "unavailable" else LISTING_SECONDS
         try:
-            async with asyncio.timeout(LISTING_SECONDS), leasing as (connection, credential):
+            async with asyncio.timeout(seconds), leasing as (connection, credential):
                 tools = connection.tools
         except CredentialMissing as error:
             return Unavailable(server.name, error.reason)
         except TimeoutError:
+            await self._note_failure(run, each, Reason.TIMEOUT)
             return Unavailable(server.name, Reason.TIMEOUT)
         except ToolServerUnavailable as error:
             if error.reason not in _OURS:

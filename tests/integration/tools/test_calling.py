@@ -324,6 +324,20 @@ class TestAServerThatDies:
         assert [(each.server, each.reason) for each in equipment.missing] == [("slow", "timeout")]
         assert (await make(equipment, "notes__write", {})).text == "it was written"
 
+    async def test_or_hangs_is_not_waited_for_as_long_in_every_turn(
+        self, office: Office, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(equip, "LISTING_SECONDS", 0.1)
+        hanging = {**stdio(), "args": [*stdio()["args"], "hang-connect"]}
+        worker = await office.open({"slow": hanging})
+        await worker.equip()
+        known = await worker.services.connections.find(office.run, "slow")
+        assert (known.state, known.reason) == ("unavailable", "timeout")
+        monkeypatch.setattr(equip, "LISTING_SECONDS", 3600.0)
+        monkeypatch.setattr(equip, "FAILING_SECONDS", 0.1)
+        await worker.equip()
+        assert worker.services.pool.open_connections == 1  # it goes on being opened
+
 
 class TestACredential:
     async def test_goes_with_every_request(self, office: Office, server: RecordingServer) -> None:
