@@ -30,6 +30,8 @@ _PASSING = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
 """Errors that say nothing of the token."""
 UNREACHABLE = (OutboundError, UrlRefused, httpx2.HTTPError, OSError, TimeoutError)
 """What asking somebody may raise who is not there, or answers what nobody understands."""
+_NONSENSE = (*UNREACHABLE, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+"""The same, and what authlib raises on its way through JSON of other shapes than it expects."""
 
 
 @asynccontextmanager
@@ -78,7 +80,7 @@ async def redeem_code(
         return Tokens.given(grant, answer)
     except (OAuthError, UnusableToken):
         raise AuthorizationFailed from None
-    except (*UNREACHABLE, ValueError):
+    except _NONSENSE:
         raise AuthorizationServerUnavailable from None
 
 
@@ -100,12 +102,12 @@ async def renew(oauth: AsyncOAuth2Client, tokens: Tokens) -> Tokens:
             )
         return Tokens.given(tokens.grant, answer)
     except OAuthError as error:
-        if error.error in _PASSING:
+        if str(error.error) in _PASSING:
             raise AuthorizationServerUnavailable from None
         raise AuthorizationLost from None
     except UnusableToken:
         raise AuthorizationLost from None
-    except (*UNREACHABLE, ValueError):
+    except _NONSENSE:
         raise AuthorizationServerUnavailable from None
 
 

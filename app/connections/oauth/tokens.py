@@ -89,7 +89,7 @@ def _seconds(value: object) -> float | None:
         raise UnusableToken
     try:
         seconds = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise UnusableToken from None
     if not 0 <= seconds < float("inf"):
         raise UnusableToken
