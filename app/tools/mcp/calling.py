@@ -257,7 +257,11 @@ def _failed(call: IntendedCall, error: Exception) -> Made:
         return _unanswered(call, TIMED_OUT, Outcome.TIMEOUT)
     if isinstance(error, ToolServerUnavailable):
         return _unanswered(call, LOST, Outcome.ERROR, may_repeat=True)
-    log.warning("a call of a server's tool failed", error=type(error).__name__)
+    log.warning(
+        "a call of a server's tool failed",
+        server=call.server.log_name,
+        error=type(error).__name__,
+    )
     return _unanswered(call, LOST, Outcome.ERROR)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from langgraph.config import get_stream_writer
@@ -32,6 +33,8 @@ class ProgressEvents:
         """Hand one on, unless one was just now."""
         if self._write is None or (now := self._loop.time()) < self._next:
             return
+        if not isfinite(progress) or (total is not None and not isfinite(total)):
+            return  # JSON has no word for it
         self._next = now + REST_SECONDS
         text = None if message is None else self._redactor.text(storable(message))
         self._write(

@@ -30,10 +30,11 @@ _PARTS = re.compile(r"[\s,;=]+")
 class Redactor:
     """Knows what must not be said of one connection."""
 
-    def __init__(self, server: McpServer, credential: Credential) -> None:
+    def __init__(self, server: McpServer, credential: Credential, shortest: int = SHORTEST) -> None:
+        """``shortest``: what has fewer characters is left, since it may be any word."""
         values = {*credential.headers.values(), *credential.env.values(), *_of_operator(server)}
         forms = {form for value in values for part in _parts(value) for form in _forms(part)}
-        secrets = sorted((each for each in forms if len(each) >= SHORTEST), key=len, reverse=True)
+        secrets = sorted((each for each in forms if len(each) >= shortest), key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, secrets))) if secrets else None
         self.longest = len(secrets[0]) if secrets else 0
         """How many characters the longest secret has."""

@@ -115,13 +115,13 @@ class _Reading:
         self._left -= len(said)
 
     def _show(self, data: str, mime_type: str) -> None:
-        is_shown = (
+        is_fitting = (
             mime_type in IMAGE_TYPES
             and len(self._images) < MOST_IMAGES
             and _size(data) <= MOST_IMAGE_BYTES
-            and _is_base64(data)
         )
-        if is_shown:
+        shown = _unpacked(data) if is_fitting else None
+        if shown is not None and not self.redactor.holds_secret([data, shown]):
             url = f"data:{mime_type};base64,{data}"
             self._images.append({"type": "image_url", "image_url": {"url": url}})
         else:
@@ -137,7 +137,7 @@ class _Reading:
             self._leave_out("content", resource.mime_type or "unknown type", resource.blob)
 
     def _leave_out(self, what: str, mime_type: str, data: str) -> None:
-        kind = shortened(mime_type, 60)
+        kind = shortened(self.redactor.text(mime_type), 60)
         self._say(f"[Left out: {what}, {kind}, {_size(data):,} bytes]")
 
 
@@ -145,12 +145,12 @@ def _size(data: str) -> int:
     return len(data) * 3 // 4
 
 
-def _is_base64(data: str) -> bool:
+def _unpacked(data: str) -> str | None:
+    """The bytes that this is base64 of, a character each; None where it is none."""
     try:
-        base64.b64decode(data, validate=True)
+        return base64.b64decode(data, validate=True).decode("latin-1")
     except (binascii.Error, ValueError):
-        return False
-    return True
+        return None
 
 
 def _parsed(text: str) -> object:

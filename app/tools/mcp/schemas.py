@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from app.tools.mcp.texts import shortened, storable
 
 Schema = dict[str, Any]
+T = TypeVar("T")
 
 MOST_NODES = 1000
 """Subschemas of one tool; what goes beyond them may be anything, and its server decides."""
@@ -21,6 +22,8 @@ DEEPEST = 12
 LONGEST_TEXT = 1000
 MOST_VALUES = 200
 """Of an enumeration, or of names that are required."""
+MOST_CHARACTERS = 64 * 1024
+"""Of all texts and names: what a reference stands for is written out as often as it is named."""
 
 _RESERVED: Final = frozenset({"userid", "namespace", "tenant", "tenantid"})
 
@@ -51,15 +54,16 @@ class _Rebuilding:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._left = MOST_NODES
+        self._characters = MOST_CHARACTERS
 
     def of(self, declared: object, deep: int, *, is_top: bool = False) -> Schema:
         """One node without what nobody reads; ``is_top``: it is about the arguments themselves."""
         self._left -= 1
-        if not isinstance(declared, Mapping) or deep <= 0 or self._left < 0:
+        if not isinstance(declared, Mapping) or deep <= 0 or self._is_spent:
             return {}
         target = self._target(declared.get("$ref"))
         base = self.of(target, deep - 1, is_top=is_top) if target is not None else {}
-        schema = {**base, **_facts(declared)}
+        schema = {**base, **self._charged(_facts(declared))}
         self._add_properties(schema, declared, deep, is_top=is_top)
         if isinstance(declared.get("items"), Mapping):
             schema["items"] = self.of(declared["items"], deep - 1)
@@ -67,6 +71,15 @@ class _Rebuilding:
         for all_of in self._choices(declared, deep, is_top=is_top):
             schema["allOf"] = [*schema.get("allOf", ()), all_of]
         return schema
+
+    @property
+    def _is_spent(self) -> bool:
+        return self._left < 0 or self._characters < 0
+
+    def _charged(self, said: T) -> T:
+        """What is written out, which leaves room for less."""
+        self._characters -= _length(said)
+        return said
 
     def _choices(self, declared: Mapping[str, Any], deep: int, *, is_top: bool) -> list[Schema]:
         """What must hold besides. Of options that are shown in part more than one may fit."""
@@ -82,14 +95,15 @@ class _Rebuilding:
         self, schema: Schema, declared: Mapping[str, Any], deep: int, *, is_top: bool
     ) -> None:
         if isinstance(properties := declared.get("properties"), Mapping):
+            names = self._charged([name for name, _ in _few(list(properties.items()))])
             shown = {
-                name: self.of(each, deep - 1)
-                for name, each in _few(list(properties.items()))
+                name: self.of(properties[name], deep - 1)
+                for name in names
                 if name == storable(name) and not (is_top and is_reserved(name))
             }
             schema["properties"] = {**schema.get("properties", {}), **shown}
         if isinstance(required := declared.get("required"), Sequence):
-            names = [name for name in _few(required) if isinstance(name, str)]
+            names = self._charged([name for name in _few(required) if isinstance(name, str)])
             schema["required"] = [
                 *schema.get("required", ()),
                 *(name for name in names if not (is_top and is_reserved(name))),
@@ -154,6 +168,15 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, str):
         return len(value) <= LONGEST_TEXT and value == storable(value)
     return value is None or isinstance(value, bool) or _is_number(value)
+
+
+def _length(said: object) -> int:
+    """About as long as it is written."""
+    if isinstance(said, Mapping):
+        return sum(len(name) + _length(value) for name, value in said.items())
+    if isinstance(said, list):
+        return sum(map(_length, said))
+    return len(said) if isinstance(said, str) else 8
 
 
 def _few(each: Sequence[Any]) -> Sequence[Any]:

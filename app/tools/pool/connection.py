@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import structlog
 
 from app.stopping import end_task, take_error
+from app.tools.mcp.redaction import SHORTEST_PART, Redactor
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.listing import Listing, list_within_bounds
 
@@ -98,6 +99,7 @@ class Connection:
         """Why it cannot be used any more."""
         self._answered = answered
         self._listing = Listing((), 0, "")
+        self._redactor: Redactor | None = None
         self._line: Line | None = None
         self._changed = asyncio.Event()
         self._opening: asyncio.Timeout | None = None
@@ -234,6 +236,7 @@ class Connection:
     async def _open_and_keep(self, credential: Credential, surroundings: Surroundings) -> None:
         opening = await asyncio.to_thread(import_module, "app.tools.pool.opening")
         seconds = self.server.timeouts
+        self._redactor = Redactor(self.server, credential, SHORTEST_PART)
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(seconds.connect) as self._opening:
                 if self.ended.done():
@@ -278,6 +281,6 @@ class Connection:
     async def _list(self, line: Line) -> None:
         from app.tools.pool.calling import page_of  # noqa: PLC0415 - as in opening
 
-        self._listing = await list_within_bounds(page_of(line), self.server)
+        self._listing = await list_within_bounds(page_of(line), self.server, self._redactor)
         if self._listing.left_out:
             log.info("tools left out", server=self.server.log_name, count=self._listing.left_out)

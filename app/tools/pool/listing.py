@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app.tools.mcp.texts import storable
 from app.tools.servers import ListedTool, McpServer
 
 if TYPE_CHECKING:
     import mcp_types
+
+    from app.tools.mcp.redaction import Redactor
 
 MAX_PAGES = 32
 MAX_TOOLS = 256
@@ -23,6 +27,9 @@ MAX_SCHEMA_BYTES = 64 * 1024
 MAX_SCHEMA_DEPTH = 24
 MAX_LISTING_BYTES = 1024 * 1024
 """Of all descriptions and schemas together."""
+
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""As JSON writes it, unless the backslash is itself one of a text's."""
 
 Page = Callable[[str | None], Awaitable["mcp_types.ListToolsResult"]]
 """Asks for the page under a cursor."""
@@ -37,7 +44,9 @@ class Listing:
     version: str
 
 
-async def list_within_bounds(page: Page, server: McpServer) -> Listing:
+async def list_within_bounds(
+    page: Page, server: McpServer, redactor: Redactor | None = None
+) -> Listing:
     """Ask for page after page, until there is no more or it is enough."""
     found: list[mcp_types.Tool] = []
     cursor: str | None = None
@@ -51,17 +60,22 @@ async def list_within_bounds(page: Page, server: McpServer) -> Listing:
         seen.add(cursor)
         # A server that answers from memory must not keep others from their turn.
         await asyncio.sleep(0)
-    return within_bounds(found, server)
+    return within_bounds(found, server, redactor)
 
 
-def within_bounds(tools: Sequence[mcp_types.Tool], server: McpServer) -> Listing:
-    """The tools that are offered, each once, as much of them as there is room for."""
+def within_bounds(
+    tools: Sequence[mcp_types.Tool], server: McpServer, redactor: Redactor | None = None
+) -> Listing:
+    """The tools that are offered, each once, as much of them as there is room for.
+
+    A listing is stored and shown: what the server repeats in it of its user's credential is not.
+    """
     kept: dict[str, ListedTool] = {}
     left_out, size = 0, 0
     for tool in tools:
         if not server.offers(tool.name):
             continue
-        listed = _listed(tool)
+        listed = _listed(tool, redactor)
         weight = 0 if listed is None else _weight(listed)
         full = len(kept) == MAX_TOOLS or size + weight > MAX_LISTING_BYTES
         if listed is None or listed.name in kept or full:
@@ -73,18 +87,31 @@ def within_bounds(tools: Sequence[mcp_types.Tool], server: McpServer) -> Listing
     return Listing(chosen, left_out, _version(chosen))
 
 
-def _listed(tool: mcp_types.Tool) -> ListedTool | None:
-    """One tool without what is too long; None where it cannot be used at all."""
+def _listed(tool: mcp_types.Tool, redactor: Redactor | None) -> ListedTool | None:
+    """One tool without what is too long; None where it cannot be used, or stored, at all."""
     schema = tool.input_schema
     if not 0 < len(tool.name) <= MAX_NAME or not tool.name.isprintable():
         return None
-    if _is_deeper(schema, MAX_SCHEMA_DEPTH) or len(_json(schema)) > MAX_SCHEMA_BYTES:
+    if _is_deeper(schema, MAX_SCHEMA_DEPTH):
+        return None
+    try:
+        written = _json(schema)
+    except ValueError:  # a number that is none
+        return None
+    if len(written) > MAX_SCHEMA_BYTES or _NUL.search(written):
         return None
     title = tool.title or (tool.annotations.title if tool.annotations else None)
+    description = storable(tool.description or "")
+    if redactor is not None:
+        if redactor.holds_secret([tool.name]):
+            return None
+        description = redactor.text(description)
+        title = redactor.text(title) if title else None
+        schema = redactor.value(schema)
     return ListedTool(
         tool.name,
-        (tool.description or "")[:MAX_DESCRIPTION],
-        title[:MAX_TITLE] if title else None,
+        description[:MAX_DESCRIPTION],
+        storable(title)[:MAX_TITLE] if title else None,
         schema,
     )
 
@@ -115,4 +142,4 @@ def _version(tools: Sequence[ListedTool]) -> str:
 
 
 def _json(value: Any) -> bytes:  # noqa: ANN401 - whatever JSON can hold
-    return json.dumps(value, sort_keys=True).encode()
+    return json.dumps(value, sort_keys=True, allow_nan=False).encode()

@@ -8,6 +8,7 @@ from typing import Any
 import mcp_types
 import pytest
 
+from app.tools.mcp.redaction import Redactor
 from app.tools.pool.listing import (
     MAX_DESCRIPTION,
     MAX_LISTING_BYTES,
@@ -20,7 +21,7 @@ from app.tools.pool.listing import (
     list_within_bounds,
     within_bounds,
 )
-from app.tools.servers import McpServer, StdioTransport
+from app.tools.servers import Credential, McpServer, StdioTransport
 
 SERVER = McpServer("any", StdioTransport("any"))
 
@@ -118,3 +119,26 @@ class TestVersion:
     def test_is_another_for_another_listing(self) -> None:
         assert listed(tool("a")).version == listed(tool("a")).version
         assert listed(tool("a")).version != listed(tool("a", "changed")).version
+
+
+class TestAToolThatCannotBeStored:
+    @pytest.mark.parametrize(
+        "schema", [{"default": float("nan")}, {"maximum": float("inf")}, {"description": "a\x00b"}]
+    )
+    def test_is_left_out(self, schema: dict[str, Any]) -> None:
+        listing = listed(tool("odd", schema=schema), tool("even", "e\x00ven"))
+        assert [(each.name, each.description) for each in listing.tools] == [("even", "even")]
+
+    def test_is_none_that_only_speaks_of_it(self) -> None:
+        assert names(listed(tool("any", schema={"pattern": r"[\u0000-\u0020]"}))) == ["any"]
+
+
+class TestWhatAServerRepeatsOfItsUsersCredential:
+    def test_is_in_no_listing(self) -> None:
+        key = "canary-0123456789"
+        redactor = Redactor(SERVER, Credential(1, headers={"X-Key": key}))
+        about = {"description": key, "properties": {key: {"default": f"key={key}"}}}
+        told = mcp_types.Tool(name="b", title=key, description=f"Hi {key}", input_schema=about)
+        listing = within_bounds([tool(f"a-{key}"), told], SERVER, redactor)
+        assert names(listing) == ["b"]
+        assert key not in repr(listing)

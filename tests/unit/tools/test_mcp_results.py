@@ -139,3 +139,23 @@ class TestOtherThings:
     def test_that_are_linked_are_named(self) -> None:
         link = types.ResourceLink(name="a", uri=f"https://notes.test/a?key={KEY}")
         assert read(link).content == "[Link: a - https://notes.test/a?key=[redacted]]"
+
+
+class TestASecretWhereNoTextIs:
+    @pytest.mark.parametrize(
+        "block",
+        [
+            types.ImageContent(data=KEY.replace("-", "+") + "AAA", mime_type="image/png"),
+            types.ImageContent(
+                data=base64.b64encode(f"PNG{KEY}".encode()).decode(), mime_type="image/png"
+            ),
+            types.AudioContent(data="", mime_type="x" * 50 + KEY),
+        ],
+        ids=["instead of base64", "within", "at a cut"],
+    )
+    def test_is_left_out(self, block: types.ContentBlock) -> None:
+        key = KEY.replace("-", "+")
+        redactor = Redactor(SERVER, Credential(1, headers={"A": f"Bearer {KEY}", "B": key}))
+        shown = str(read_result(types.CallToolResult(content=[block]), redactor).content)
+        assert shown.startswith("[Left out: ")
+        assert "canary" not in shown

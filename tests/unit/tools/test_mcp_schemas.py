@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from ollama import Tool
 
-from app.tools.mcp.schemas import MOST_NODES, visible_schema
+from app.tools.mcp.schemas import MOST_CHARACTERS, MOST_NODES, visible_schema
 
 TEXT = {"type": "string"}
 RESERVED = ("user_id", "userId", "user-id", "namespace", "tenant", "tenant_id", "Tenant")
@@ -101,6 +101,19 @@ class TestASchema:
         }
         shown = visible_schema({"$ref": "#/$defs/d0", "$defs": bomb})
         assert nodes(shown) < 4 * MOST_NODES
+
+    @pytest.mark.parametrize(
+        "repeated",
+        [{"description": "d" * 1000}, {"enum": ["e" * 900] * 40}, {"properties": {"n" * 5000: {}}}],
+        ids=["text", "values", "names"],
+    )
+    def test_that_has_one_text_written_out_a_thousand_times_stays_small(
+        self, repeated: dict[str, Any]
+    ) -> None:
+        twice = {f"p{n}": {"$ref": "#/$defs/b"} for n in range(40)}
+        once = {f"p{n}": {"$ref": "#/$defs/a"} for n in range(40)}
+        declared = {"$defs": {"a": repeated, "b": {"properties": once}}, "properties": twice}
+        assert len(json.dumps(visible_schema(declared))) < 3 * MOST_CHARACTERS
 
     @settings(max_examples=200)
     @given(declared=st.dictionaries(KEYWORDS, ANY_JSON, max_size=6))
