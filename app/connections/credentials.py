@@ -60,6 +60,7 @@ class Credentials:
         self._known = known
         self._renewed: OrderedDict[UUID, tuple[int, float]] = OrderedDict()
         """What was renewed because a server refused what was before: versions, and since when."""
+        self._said: set[tuple[str, ...]] = set()
 
     async def current(self, owner: Owner, server: McpServer) -> Credential:
         """The credential for a call that is about to be made.
@@ -146,10 +147,10 @@ class Credentials:
         try:
             opened = self._keeper.opened(owner, stored)
         except WrappingKeyMissing as error:
-            log.error("a key of the vault is missing", key_id=error.key_id)  # noqa: TRY400 - no trace
+            self._say_once("a key of the vault is missing", key_id=error.key_id)
             raise CredentialMissing(server.name, "vault") from None
         except VaultNotConfigured:
-            log.error("there are credentials, but no keys of the vault")  # noqa: TRY400 - no trace
+            self._say_once("there are credentials, but no keys of the vault")
             raise CredentialMissing(server.name, "vault") from None
         except VaultUnreadable:
             whose = tenant_reference(owner.user_id)
@@ -158,6 +159,12 @@ class Credentials:
         if opened is None:
             raise _missing(server)
         return opened
+
+    def _say_once(self, what: str, **facts: str) -> None:
+        """For what stays as it is until this process is started anew."""
+        if (said := (what, *facts.values())) not in self._said:
+            self._said.add(said)
+            log.error(what, **facts)
 
 
 def _missing(server: McpServer) -> CredentialMissing:

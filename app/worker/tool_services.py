@@ -16,6 +16,7 @@ from app.outbound import guarded_mcp_client_factory
 from app.sharing import default_pool
 from app.tools.catalogue import Catalogue
 from app.tools.pool.pool import ToolPool
+from app.tools.stdio.readiness import get_ready
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -55,7 +56,7 @@ async def open_tools(
     """Read the catalogue, and close every connection at the end.
 
     Raises:
-        SettingsError: the catalogue, the keys or the sandbox cannot be used.
+        SettingsError: the catalogue, the keys, the folder or the sandbox cannot be used.
     """
     model = default_pool(settings)
     servers = Catalogue.load(settings.mcp_config).servers
@@ -68,6 +69,7 @@ async def open_tools(
     credentials = Credentials(connections.rows, vault, oauth, announcer, known)
     pool = ToolPool.from_settings(settings, servers.values(), guarded_mcp_client_factory)
     embedder = None if settings.embedding_model is None else Embedder(settings.embedding_model)
+    get_ready(servers.values(), settings.mcp_folder)
     try:
         await pool.start()
         yield ToolServices(

@@ -51,7 +51,9 @@ def command_of(transport: StdioTransport, credential: Credential, folder: Path) 
     Raises:
         ProgramMissing: the program is not there.
     """
-    program = _program(transport.command)
+    program = find_program(transport.command)
+    if program is None:
+        raise ProgramMissing
 
     def placed(text: str) -> str:
         return _FOLDER.sub(lambda _: str(folder), text)
@@ -67,11 +69,9 @@ def command_of(transport: StdioTransport, credential: Credential, folder: Path) 
     return Command(argv, env, folder, transport.readable)
 
 
-def _program(command: str) -> Path:
+def find_program(command: str) -> Path | None:
     """By its path, or where programs are: beside Python's own, then where the worker looks."""
     beside = str(Path(sys.executable).parent)
     path = os.pathsep.join((beside, os.environ.get("PATH", _PATH)))
     found = shutil.which(command, path=path)
-    if found is None:
-        raise ProgramMissing
-    return Path(found).absolute()
+    return None if found is None else Path(found).absolute()
