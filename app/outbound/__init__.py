@@ -10,7 +10,6 @@ from app.outbound.errors import TimedOut as TimedOut
 from app.outbound.errors import Unreachable as Unreachable
 from app.outbound.errors import UrlRefused as UrlRefused
 from app.outbound.mcp_client import McpClientFactory as McpClientFactory
-from app.outbound.mcp_client import guarded_httpx2_transport as guarded_httpx2_transport
 from app.outbound.mcp_client import guarded_mcp_client_factory as guarded_mcp_client_factory
 from app.outbound.reading import read_bounded as read_bounded
 from app.outbound.resolving import Resolve as Resolve

@@ -1,4 +1,4 @@
-"""One request and its answer under a guard and within bounds, whatever library speaks HTTP."""
+"""One request and its answer under a guard and within bounds."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TypeVar
+
+import httpx2
 
 from app.outbound.bodies import Bounds, bounded
 from app.outbound.errors import AnswerBroken, AnswerTooLarge, TimedOut, Unreachable
@@ -21,34 +22,25 @@ _STREAM = "text/event-stream"
 _PACKED = frozenset({"content-encoding", "content-length"})
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryErrors:
-    """How an HTTP library says what went wrong."""
-
-    connecting: tuple[type[Exception], ...]
-    late: tuple[type[Exception], ...]
-    any: tuple[type[Exception], ...]
-
-    @contextmanager
-    def translated(self) -> Iterator[None]:
-        """Raise ours instead, which say nothing of addresses."""
-        try:
-            yield
-        except self.connecting:
-            raise Unreachable from None
-        except self.late:
-            raise TimedOut from None
-        except self.any:
-            raise AnswerBroken from None
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise ours instead of the library's errors, which say something of addresses."""
+    try:
+        yield
+    except (httpx2.ConnectError, httpx2.ConnectTimeout):
+        raise Unreachable from None
+    except httpx2.TimeoutException:
+        raise TimedOut from None
+    except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL):
+        raise AnswerBroken from None
 
 
 class Exchange:
     """One request, from the moment it is to be sent."""
 
-    def __init__(self, guard: Guard, bounds: Bounds, errors: LibraryErrors) -> None:
+    def __init__(self, guard: Guard, bounds: Bounds) -> None:
         self._guard = guard
         self._bounds = bounds
-        self._errors = errors
         self._deadline = (
             None if bounds.seconds is None else asyncio.get_running_loop().time() + bounds.seconds
         )
@@ -63,7 +55,7 @@ class Exchange:
         self._guard.check(url)
         try:
             async with asyncio.timeout_at(self._deadline):
-                with self._errors.translated():
+                with _translated():
                     return await send()
         except TimeoutError:
             raise TimedOut from None
@@ -88,7 +80,7 @@ class Exchange:
             answer_bytes=most,
             deadline=None if is_free else self._deadline,
         )
-        with self._errors.translated():
+        with _translated():
             async for piece in body:
                 yield piece
 

@@ -1,15 +1,15 @@
-"""Read an answer whole, within bounds, from any client of httpx."""
+"""Read an answer whole, within bounds, from any client of httpx2."""
 
 from __future__ import annotations
 
 import asyncio
 
-import httpx
+import httpx2
 
 from app.outbound.errors import AnswerBroken, AnswerTooLarge, TimedOut
 
 
-async def read_bounded(response: httpx.Response, most: int, seconds: float) -> bytes:
+async def read_bounded(response: httpx2.Response, most: int, seconds: float) -> bytes:
     """The body of a streamed answer; the response is closed, whatever comes of it.
 
     Raises:
@@ -26,9 +26,9 @@ async def read_bounded(response: httpx.Response, most: int, seconds: float) -> b
                     raise AnswerTooLarge
     except TimeoutError:
         raise TimedOut from None
-    except httpx.TimeoutException:
+    except httpx2.TimeoutException:
         raise TimedOut from None
-    except (httpx.HTTPError, httpx.StreamError):
+    except (httpx2.HTTPError, httpx2.StreamError):
         raise AnswerBroken from None
     finally:
         await response.aclose()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Self
 
-import httpx
+import httpx2
 
 from app.outbound.addresses import is_public
 from app.outbound.errors import UrlRefused
@@ -41,7 +41,7 @@ class Origin:
     port: int
 
     @classmethod
-    def of(cls, url: str | httpx.URL) -> Self:
+    def of(cls, url: str | httpx2.URL) -> Self:
         """The origin of a URL.
 
         Raises:
@@ -97,16 +97,16 @@ def _is_public_host(host: str) -> bool:
         return is_name and _INNER_NAMES.fullmatch(host) is None
 
 
-def _parse(url: str | httpx.URL) -> httpx.URL:
+def _parse(url: str | httpx2.URL) -> httpx2.URL:
     text = str(url)
     if len(text) > LONGEST_URL:
         raise UrlRefused("The address is too long.")
     if _UNPRINTABLE.search(text):
         raise UrlRefused("The address contains characters that do not belong there.")
     try:
-        parsed = httpx.URL(text)
+        parsed = httpx2.URL(text)
         host = parsed.raw_host.decode("ascii")
-    except (httpx.InvalidURL, ValueError, UnicodeError):
+    except (httpx2.InvalidURL, ValueError, UnicodeError):
         raise UrlRefused("This is not an address of the web.") from None
     if parsed.scheme not in _DEFAULT_PORTS:
         raise UrlRefused("The address must begin with https://.")

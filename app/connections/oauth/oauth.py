@@ -20,7 +20,7 @@ from app.connections.oauth.endpoint import (
 from app.connections.oauth.errors import AuthorizationLost, AuthorizationOutdated
 from app.connections.oauth.reach import ANSWER_BYTES, REQUEST_SECONDS, trusted_origins
 from app.connections.oauth.tokens import Grant, Tokens
-from app.outbound.mcp_client import guarded_httpx2_transport
+from app.outbound import guarded_transport
 from app.tools.servers import CredentialKind, HttpTransport, McpServer
 
 if TYPE_CHECKING:
@@ -112,6 +112,4 @@ def takes_authorization(server: McpServer) -> bool:
 
 
 def _guarded(trusted: frozenset[str]) -> httpx2.AsyncBaseTransport:
-    return guarded_httpx2_transport(
-        trusted=trusted, answer_bytes=ANSWER_BYTES, seconds=REQUEST_SECONDS
-    )
+    return guarded_transport(trusted=trusted, answer_bytes=ANSWER_BYTES, seconds=REQUEST_SECONDS)

@@ -10,7 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Annotated
 
-import httpx
+import httpx2
 from pydantic import Field
 
 from app.outbound import OutboundError, Resolve, UrlRefused, guarded_client
@@ -67,7 +67,7 @@ class Fetcher:
         except (UrlRefused, OutboundError) as error:
             raise ToolRefusal(str(error)) from None
 
-    async def _fetch(self, client: httpx.AsyncClient, url: str) -> Page:
+    async def _fetch(self, client: httpx2.AsyncClient, url: str) -> Page:
         may_visit = partial(self._may_visit, client)
         async with following(client, url, trusted=self._trusted, before=may_visit) as response:
             if not response.is_success:
@@ -79,10 +79,10 @@ class Fetcher:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(_READERS, read_page, body, content_type, where)
 
-    async def _may_visit(self, client: httpx.AsyncClient, url: str) -> None:
+    async def _may_visit(self, client: httpx2.AsyncClient, url: str) -> None:
         await self._robots.require_permission(client, url, self._trusted)
 
-    def _client(self) -> httpx.AsyncClient:
+    def _client(self) -> httpx2.AsyncClient:
         """One for each page: nothing is kept from one to the next."""
         return guarded_client(
             https_only=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-import httpx
+import httpx2
 
 from app.outbound import check_url
 from app.tools.refusal import ToolRefusal
@@ -15,12 +15,12 @@ MOST_REDIRECTS = 5
 
 @asynccontextmanager
 async def following(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
     url: str,
     *,
     trusted: frozenset[str],
     before: Callable[[str], Awaitable[None]] | None = None,
-) -> AsyncIterator[httpx.Response]:
+) -> AsyncIterator[httpx2.Response]:
     """The streamed answer at a redirect's end; ``before`` is asked before each hop.
 
     Raises:
@@ -43,10 +43,10 @@ async def following(
     raise ToolRefusal("The address leads from one to another without an end.")
 
 
-def _target(response: httpx.Response) -> str | None:
+def _target(response: httpx2.Response) -> str | None:
     if not response.has_redirect_location:
         return None
     try:
         return str(response.url.join(response.headers["location"]))
-    except (httpx.InvalidURL, ValueError):
+    except (httpx2.InvalidURL, ValueError):
         raise ToolRefusal("The address leads to something that is no address.") from None

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-import httpx
+import httpx2
 from protego import Protego
 
 from app.outbound import AnswerBroken, AnswerTooLarge, Origin, TimedOut, UrlRefused
@@ -55,7 +55,7 @@ class Robots:
         self._agent = agent
 
     async def require_permission(
-        self, client: httpx.AsyncClient, url: str, trusted: frozenset[str]
+        self, client: httpx2.AsyncClient, url: str, trusted: frozenset[str]
     ) -> None:
         """Return if the site lets this be fetched.
 
@@ -73,7 +73,7 @@ class Robots:
             raise ToolRefusal("The site does not let robots fetch this (robots.txt).")
 
 
-async def _read(client: httpx.AsyncClient, url: str, trusted: frozenset[str]) -> str:
+async def _read(client: httpx2.AsyncClient, url: str, trusted: frozenset[str]) -> str:
     """The file; everything is allowed where there is none, nothing where that cannot be known."""
     try:
         async with following(client, url, trusted=trusted) as response:
@@ -90,7 +90,7 @@ def _unknown() -> str:
     raise ToolRefusal("The site cannot say now whether robots may fetch this (robots.txt).")
 
 
-async def _beginning(response: httpx.Response) -> str:
+async def _beginning(response: httpx2.Response) -> str:
     """As much of it as is read: what comes later does not count."""
     body = bytearray()
     async for piece in response.aiter_bytes():

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from app.outbound import (
@@ -198,7 +198,7 @@ def endless(head: bytes, piece: bytes, pause: float = 0) -> Callable[..., Awaita
     return write
 
 
-async def read_through(response: httpx.Response, sizes: set[int]) -> None:
+async def read_through(response: httpx2.Response, sizes: set[int]) -> None:
     async for piece in response.aiter_raw():
         sizes.add(len(piece))
 
@@ -307,7 +307,7 @@ class TestReadingABodyOfAnotherClient:
         seconds: float,
         error: type[OutboundError],
     ) -> None:
-        async with site({"/": reply}) as asked, httpx.AsyncClient(trust_env=False) as client:
+        async with site({"/": reply}) as asked, httpx2.AsyncClient(trust_env=False) as client:
             response = await client.send(client.build_request("GET", asked.url), stream=True)
             with pytest.raises(error):
                 await read_bounded(response, MANY, seconds)
@@ -316,7 +316,7 @@ class TestReadingABodyOfAnotherClient:
     async def test_is_whole(self) -> None:
         async with (
             site({"/": answer(b"whole")}) as asked,
-            httpx.AsyncClient(trust_env=False) as client,
+            httpx2.AsyncClient(trust_env=False) as client,
         ):
             response = await client.send(client.build_request("GET", asked.url), stream=True)
             assert await read_bounded(response, 5, 5) == b"whole"
