@@ -1,11 +1,11 @@
-"""What this worker's model calls cost: waits, calls, tokens. By models that there are pools for."""
+"""What this worker's calls come to: of models that there are pools for, and of tool servers."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tenancy.principal import ClaimedRun
     from tenancy.scheduler.seats import PoolFailure
 
+_CALLS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _WAITS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
 
@@ -59,3 +60,57 @@ class MeasuredSeats:
         self._tokens.labels(held.model, "prompt").inc(usage.prompt_tokens)
         self._tokens.labels(held.model, "output").inc(usage.output_tokens)
         return self._seats.settle(held, usage, failure)
+
+
+class MeasuredTools:
+    """Counts connections to tool servers, and calls of their tools.
+
+    By the names that the operator gave them; all that people added are ``own``.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._open = Gauge(
+            "stoa_tool_connections",
+            "Connections to tool servers, those that are being opened or closed included.",
+            ("server",),
+            registry=registry,
+        )
+        self._lost = Counter(
+            "stoa_tool_connections_lost",
+            "Connections that could not be opened, or that their server ended.",
+            ("server", "reason"),
+            registry=registry,
+        )
+        self._refused = Counter(
+            "stoa_tool_connections_refused",
+            "Connections that nobody tried to open: the server rests, or there is no room.",
+            ("server", "reason"),
+            registry=registry,
+        )
+        self._calls = Histogram(
+            "stoa_tool_call_seconds",
+            "How long calls of servers' tools took.",
+            ("server", "outcome"),
+            buckets=_CALLS,
+            registry=registry,
+        )
+
+    def opened(self, server: str) -> None:
+        """One more."""
+        self._open.labels(server).inc()
+
+    def closed(self, server: str) -> None:
+        """One less."""
+        self._open.labels(server).dec()
+
+    def lost(self, server: str, reason: str) -> None:
+        """It failed."""
+        self._lost.labels(server, reason).inc()
+
+    def refused(self, server: str, reason: str) -> None:
+        """It was not tried."""
+        self._refused.labels(server, reason).inc()
+
+    def called(self, server: str, outcome: str, seconds: float) -> None:
+        """A call has ended."""
+        self._calls.labels(server, outcome).observe(seconds)

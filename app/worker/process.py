@@ -25,7 +25,7 @@ from app.worker.end import EndOfProcess
 from app.worker.equip import Outfitter
 from app.worker.execute import RunExecutor
 from app.worker.lease import LeaseKeeper
-from app.worker.metrics import MeasuredSeats
+from app.worker.metrics import MeasuredSeats, MeasuredTools
 from app.worker.reap import Reaper
 from app.worker.retention import Retention
 from app.worker.revoked import RevokedConnections
@@ -173,7 +173,8 @@ async def _open_base(
         limits = ExecutionLimits(
             settings.run_seconds, settings.max_attempts, settings.recursion_limit
         )
-        tools = await stack.enter_async_context(open_tools(settings, database, announcer))
+        opening = open_tools(settings, database, announcer, MeasuredTools(metrics))
+        tools = await stack.enter_async_context(opening)
         allowed = default_limits(settings)
         outfitter = Outfitter(database, tools, allowed)
         execution = ExecutionServices(

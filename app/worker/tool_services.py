@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from app.settings import BuiltinTool, Settings
+    from app.tools.pool.watching import Watch
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
 
@@ -51,9 +52,12 @@ class ToolServices:
 
 @asynccontextmanager
 async def open_tools(
-    settings: Settings, database: TenantDatabase, announcer: Announcer
+    settings: Settings,
+    database: TenantDatabase,
+    announcer: Announcer,
+    watch: Watch | None = None,
 ) -> AsyncIterator[ToolServices]:
-    """Read the catalogue, and close every connection at the end.
+    """Read the catalogue, and close every connection at the end. ``watch`` counts them.
 
     Raises:
         SettingsError: the catalogue, the keys, the folder or the sandbox cannot be used.
@@ -67,7 +71,7 @@ async def open_tools(
     oauth = OAuth(public_address(settings))
     vault = open_vault(settings, database)
     credentials = Credentials(connections.rows, vault, oauth, announcer, known)
-    pool = ToolPool.from_settings(settings, servers.values(), guarded_mcp_client_factory)
+    pool = ToolPool.from_settings(settings, servers.values(), guarded_mcp_client_factory, watch)
     embedder = None if settings.embedding_model is None else Embedder(settings.embedding_model)
     get_ready(servers.values(), settings.mcp_folder)
     try:

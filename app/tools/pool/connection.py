@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextvars import Context
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,12 +16,14 @@ from app.stopping import end_task, take_error
 from app.tools.mcp.redaction import SHORTEST_PART, Redactor
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.listing import Listing, list_within_bounds
+from app.tools.questions import Asked
 
 if TYPE_CHECKING:
     import mcp_types
 
     from app.tools.pool.opening import Line
     from app.tools.pool.surroundings import Surroundings
+    from app.tools.pool.watching import Watch
     from app.tools.servers import Credential, ListedTool, McpServer
     from tenancy.principal import UserId
 
@@ -77,6 +79,13 @@ class ConnectionKey:
     credential_version: int
 
 
+@dataclass(slots=True)
+class _Timed:
+    """A call under way."""
+
+    outcome: str = "lost"
+
+
 class Connection:
     """A connection, from before it is opened until nothing of it is left."""
 
@@ -85,6 +94,7 @@ class Connection:
         key: ConnectionKey,
         server: McpServer,
         answered: Callable[[], None],
+        watch: Watch,
     ) -> None:
         loop = asyncio.get_running_loop()
         self.key = key
@@ -98,6 +108,7 @@ class Connection:
         self.ended: asyncio.Future[Reason] = loop.create_future()
         """Why it cannot be used any more."""
         self._answered = answered
+        self._watch = watch
         self._listing = Listing((), 0, "")
         self._redactor: Redactor | None = None
         self._line: Line | None = None
@@ -184,10 +195,31 @@ class Connection:
         if line is None or self.ended.done():
             raise self._unavailable()
         call = call_tool(line, tool, dict(arguments), dict(meta), progress, self.server.name)
-        async with asyncio.timeout(seconds):
-            result = await self._while_open(call)
+        with self._timed() as timed:
+            async with asyncio.timeout(seconds):
+                result = await self._while_open(call)
+            timed.outcome = "error" if result.is_error else "ok"
         self._answered()
         return result
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[_Timed]:
+        """Tell whoever counts how long a call took, and how it ended."""
+        clock = asyncio.get_running_loop().time
+        begun, timed = clock(), _Timed()
+        try:
+            yield timed
+        except Asked:
+            timed.outcome = "asked"
+            raise
+        except TimeoutError:
+            timed.outcome = "timeout"
+            raise
+        except asyncio.CancelledError:
+            timed.outcome = "stopped"
+            raise
+        finally:
+            self._watch.called(self.server.log_name, timed.outcome, clock() - begun)
 
     def _lose(self, reason: Reason) -> None:
         """It is lost; unless its time to open is over, and this is what comes of giving it up."""

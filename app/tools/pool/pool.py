@@ -15,6 +15,7 @@ from app.tools.pool.breaker import Breaker
 from app.tools.pool.connection import Connection, ConnectionKey, ToolConnection
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.surroundings import Surroundings
+from app.tools.pool.watching import Unwatched
 from app.tools.servers import Credential, ListedTool, McpServer, Scope, StdioTransport
 from app.tools.stdio.groups import Groups
 from app.tools.stdio.sandbox import choose_sandbox
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from app.settings import Settings
     from app.tools.pool.http import OwnClients
+    from app.tools.pool.watching import Watch
     from tenancy.principal import UserId
 
 log = structlog.get_logger(__name__)
@@ -48,6 +50,7 @@ class ToolPool:
         has_servers: bool = True,
         limits: PoolLimits | None = None,
         own_clients: OwnClients | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """Open nothing yet.
 
@@ -58,6 +61,7 @@ class ToolPool:
             has_servers: whether there are any that everybody has.
             limits: how many connections there may be.
             own_clients: makes the HTTP clients for servers that users added.
+            watch: is told what becomes of connections and calls.
         """
         self._has_children = has_children
         self._has_servers = has_servers
@@ -65,6 +69,7 @@ class ToolPool:
         self._wanted_sandbox = sandbox
         self._limits = limits or PoolLimits()
         self._own_clients = own_clients
+        self._watch = watch or Unwatched()
         self._surroundings: Surroundings | None = None
         self._groups = Groups()
         self._current: dict[ConnectionKey, Connection] = {}
@@ -80,6 +85,7 @@ class ToolPool:
         settings: Settings,
         servers: Iterable[McpServer],
         own_clients: OwnClients | None = None,
+        watch: Watch | None = None,
     ) -> Self:
         """As the operator set it, for the catalogue's servers."""
         offered = tuple(servers)
@@ -93,6 +99,7 @@ class ToolPool:
             has_servers=bool(offered),
             limits=limits,
             own_clients=own_clients,
+            watch=watch,
         )
 
     async def start(self) -> None:
@@ -231,6 +238,7 @@ class ToolPool:
                     if decision.evict is not None:
                         decision.evict.close()
                     await freed.wait()
+        self._watch.refused(server.log_name, reason)
         raise ToolServerUnavailable(server.name, reason)
 
     def _open(
@@ -242,11 +250,12 @@ class ToolPool:
     ) -> Connection:
         breaker = self._breakers.setdefault(key, Breaker())
         self._retire_others(key)
-        connection = Connection(key, server, breaker.worked)
+        connection = Connection(key, server, breaker.worked, self._watch)
         connection.ended.add_done_callback(lambda _: self._lost(connection, breaker))
         task = connection.start(credential, surroundings)
         self._current[key] = connection
         self._tasks[connection] = task
+        self._watch.opened(server.log_name)
         task.add_done_callback(lambda _: self._gone(connection))
         return connection
 
@@ -276,6 +285,7 @@ class ToolPool:
             del self._current[connection.key]
         if connection.ended.result() is not Reason.CLOSED:
             breaker.failed(asyncio.get_running_loop().time())
+            self._watch.lost(connection.server.log_name, connection.ended.result())
             log.warning(
                 "tool server lost",
                 server=connection.server.log_name,
@@ -285,6 +295,7 @@ class ToolPool:
 
     def _gone(self, connection: Connection) -> None:
         del self._tasks[connection]
+        self._watch.closed(connection.server.log_name)
         self._tell()
 
     def _tell(self) -> None:

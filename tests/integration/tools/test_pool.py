@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
 from app.tools.pool.admission import PoolLimits
@@ -20,6 +21,7 @@ from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.pool import ToolPool
 from app.tools.servers import Credential, McpServer, Scope
 from app.tools.stdio import child
+from app.worker.metrics import MeasuredTools
 from tenancy.principal import UserId
 from tests.support.tool_servers.pools import (
     NO_CREDENTIAL,
@@ -374,3 +376,31 @@ class TestStopping:
             pool.forget(each, "quick")
         left = {each for each in pool._tasks if each.owner in people}
         await until(lambda: not left & set(pool._tasks))
+
+
+class TestWhatIsCounted:
+    async def test_is_each_connection_and_call_by_the_operators_names(self, tmp_path: Path) -> None:
+        registry = CollectorRegistry()
+        alice = somebody()
+        async with running_pool(tmp_path, watch=MeasuredTools(registry)) as pool:
+            await once(pool, alice, quick(), "whoami")
+            await once(pool, alice, quick(), "fail")
+            own = quick(name="private", is_own=True)
+            async with pool.lease(alice, own, NO_CREDENTIAL) as connection:
+                with pytest.raises(TimeoutError):
+                    await called(connection, "sleep", 0.01)
+            with pytest.raises(ToolServerUnavailable):
+                await once(pool, alice, quick("exit-at-once", name="broken"), "whoami")
+            assert sample(registry, "stoa_tool_connections", server="quick") == 1
+            calls = "stoa_tool_call_seconds_count"
+            assert sample(registry, calls, server="quick", outcome="ok") == 1
+            assert sample(registry, calls, server="quick", outcome="error") == 1
+            assert sample(registry, calls, server="own", outcome="timeout") == 1
+            lost = "stoa_tool_connections_lost_total"
+            assert sample(registry, lost, server="broken", reason="exited") == 1
+        assert sample(registry, "stoa_tool_connections", server="quick") == 0
+        assert "private" not in generate_latest(registry).decode()
+
+
+def sample(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
+    return registry.get_sample_value(name, labels)
