@@ -23,6 +23,7 @@ from app.agent.state import SHOWN, AgentState, AskingCall, ToolTask
 from app.agent.toolless import ToolOffer
 from app.stopping import stop_of
 from app.tools.calls import AgentTool, error_result, run_call
+from app.tools.described import described
 from app.tools.questions import Asked, questions_of_call
 from app.tools.site import CallSite, site_of_call
 
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from langchain_core.tools import BaseTool
     from langchain_ollama import ChatOllama
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
+
+    from app.tools.described import Description
 
 
 def build_agent(
@@ -64,15 +66,15 @@ def build_agent(
         if asking := state.get("asking"):
             return {"asking": asking}  # first it is the person's turn
         run = equipment()
-        bare = [tool.tool for tool in {**run.tools, **by_name}.values()]
+        usable = {**run.tools, **by_name}.values()
 
-        async def ask(offered: Sequence[BaseTool]) -> AIMessage | None:
+        async def ask(offered: Sequence[Description]) -> AIMessage | None:
             speaker = model.bind_tools(offered) if offered else model
             room = prompt_tokens - count_tokens_approximately([], tools=list(offered))
             prompt = await build_prompt(state["messages"], system_prompt, room, run)
             return await stream_answer(speaker, prompt, stop_of(runtime))
 
-        message = await offer.made(bare, ask)
+        message = await offer.made([described(tool.tool) for tool in usable], ask)
         return {"messages": [] if message is None else [message]}
 
     async def use_tool(state: ToolTask, *, runtime: Runtime[None]) -> dict[str, Any]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import structlog
 
 from app.models.errors import ToolsUnsupported
 
-if TYPE_CHECKING:
-    from langchain_core.tools import BaseTool
-
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+Tool = TypeVar("Tool")
 
 OFFER_AGAIN_SECONDS = 300.0
 """After so long it is tried again: another model may have the name by then."""
@@ -29,9 +27,7 @@ class ToolOffer:
         self._clock = clock
         self._refused_until = float("-inf")
 
-    async def made(
-        self, tools: Sequence[BaseTool], ask: Callable[[Sequence[BaseTool]], Awaitable[T]]
-    ) -> T:
+    async def made(self, tools: Sequence[Tool], ask: Callable[[Sequence[Tool]], Awaitable[T]]) -> T:
         """Ask with the tools, or without where the model does not take them."""
         if not tools or self._clock() < self._refused_until:
             return await ask(())

@@ -23,6 +23,7 @@ from app.logging import facts_of
 from app.memory.run import memory_for_run
 from app.tools.builtin import builtin_tools
 from app.tools.calls import AgentTool
+from app.tools.described import described
 from app.tools.ledger import Ledger
 from app.tools.mcp.calling import ServerCalls
 from app.tools.mcp.tools import RecordedCalls, bind_tools
@@ -192,7 +193,7 @@ def within_room(
 
 
 def _cost(*tools: AgentTool) -> int:
-    return count_tokens_approximately([], tools=[tool.tool for tool in tools]) if tools else 0
+    return count_tokens_approximately([], tools=[described(tool.tool) for tool in tools])
 
 
 class _LettingGo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
+from functools import lru_cache
 
 from app.tools.builtin.clock import clock_tools
 from app.tools.builtin.fetch import Fetcher, fetch_tool
@@ -27,5 +28,11 @@ def builtin_tools(
     if "fetch" in names:
         tools.append(fetch_tool(Fetcher(visitor=visitor, memory=_ROBOTS, trusted=trusted)))
     if "time" in names:
-        tools += clock_tools()
+        tools += _clock()
     return tools
+
+
+@lru_cache(maxsize=1)
+def _clock() -> tuple[AgentTool, ...]:
+    """The same for everybody. To make them costs some milliseconds."""
+    return tuple(clock_tools())

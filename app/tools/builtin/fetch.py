@@ -8,10 +8,10 @@ from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.metadata import version
-from typing import Annotated
 
 import httpx2
-from pydantic import Field
+from langchain_core.tools import StructuredTool
+from pydantic import BaseModel, Field
 
 from app.outbound import OutboundError, Resolve, UrlRefused, guarded_client
 from app.outbound.reading import read_bounded
@@ -95,20 +95,23 @@ class Fetcher:
         )
 
 
+class Fetch(BaseModel):
+    """Arguments of ``fetch``. A class of its own: one that is derived costs each run time."""
+
+    url: str = Field(description="Whole address, with https:// or http://.")
+    start: int = Field(0, ge=0, description="First character to show.")
+    max_length: int = Field(_SHOWN, ge=1, le=_MOST_SHOWN, description="Most characters to show.")
+
+
 def fetch_tool(fetcher: Fetcher) -> AgentTool:
     """The tool ``fetch``."""
 
-    async def fetch(
-        url: Annotated[str, Field(description="Whole address, with https:// or http://.")],
-        start: Annotated[int, Field(ge=0, description="First character to show.")] = 0,
-        max_length: Annotated[
-            int, Field(ge=1, le=_MOST_SHOWN, description="Most characters to show.")
-        ] = _SHOWN,
-    ) -> str:
+    async def fetch(url: str, start: int = 0, max_length: int = _SHOWN) -> str:
         """Fetch a page of the public web as text (HTML becomes Markdown), a part at a time."""
         return shown(await fetcher.fetch(url), start, max_length)
 
-    return AgentTool.from_function(fetch, read_only=True, timeout_seconds=SECONDS + 10)
+    tool = StructuredTool.from_function(coroutine=fetch, args_schema=Fetch)
+    return AgentTool(tool, read_only=True, timeout_seconds=SECONDS + 10)
 
 
 def shown(page: Page, start: int, most: int) -> str:
