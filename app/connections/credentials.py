@@ -10,7 +10,6 @@ import structlog
 
 from app.connections.errors import CredentialMissing
 from app.connections.keeping import CredentialKeeper
-from app.connections.known import MOST_KNOWN
 from app.connections.oauth.tokens import Tokens
 from app.connections.refreshing import Refresher
 from app.connections.rows import FIRST_VERSION, StoredCredential
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+_MOST_RENEWED = 10_000
 STILL_NEW_SECONDS = 60.0
 """An authorization that is refused so soon after it was renewed is none."""
 
@@ -125,7 +125,7 @@ class Credentials:
     def _note_renewed(self, stored: StoredCredential) -> None:
         self._renewed[stored.connection_id] = (stored.version, time.monotonic())
         self._renewed.move_to_end(stored.connection_id)
-        while len(self._renewed) > MOST_KNOWN:
+        while len(self._renewed) > _MOST_RENEWED:
             self._renewed.popitem(last=False)
 
     async def aclose(self) -> None:

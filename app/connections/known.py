@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from tenancy.principal import UserId
 
 MOST_KNOWN = 10_000
+"""People; of each, their last ones."""
+MOST_OF_EACH = 200
 
 
 def connection_key(user_id: UserId, connection_id: UUID) -> str:
@@ -21,20 +23,20 @@ class KnownConnections:
     """Knows the servers' names, which are not told to everybody who listens."""
 
     def __init__(self) -> None:
-        self._ids: OrderedDict[tuple[UUID, str], UUID | None] = OrderedDict()
+        self._ids: OrderedDict[UUID, OrderedDict[str, UUID | None]] = OrderedDict()
 
     def remember(self, user_id: UserId, connection_id: UUID | None, server: str) -> None:
         """Remember a connection that is about to be used; it has no id before it is stored."""
-        key = (user_id, server)
-        self._ids[key] = connection_id
-        self._ids.move_to_end(key)
+        known = self._ids.setdefault(user_id, OrderedDict())
+        known[server] = connection_id
+        known.move_to_end(server)
+        if len(known) > MOST_OF_EACH:
+            known.popitem(last=False)
+        self._ids.move_to_end(user_id)
         while len(self._ids) > MOST_KNOWN:
             self._ids.popitem(last=False)
 
     def servers_of(self, user_id: UUID, connection_id: UUID) -> list[str]:
         """The names of the servers that are used here and that this id may be of."""
-        return [
-            server
-            for (user, server), known in self._ids.items()
-            if user == user_id and known in (connection_id, None)
-        ]
+        known = self._ids.get(user_id, OrderedDict())
+        return [server for server, id_ in known.items() if id_ in (connection_id, None)]
