@@ -15,6 +15,9 @@ from app.models.failures import error_of_response
 MAX_LINE = 8 * 1024 * 1024
 """A line is one token, or one set of tool calls, or a whole answer that was not streamed."""
 
+DEEPEST = 64
+"""Levels of a call's arguments: deeper ones could be kept in no checkpoint."""
+
 _WITHIN_STREAM = 500
 
 
@@ -138,5 +141,15 @@ def _check_call(call: object) -> None:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         raise ModelMalformed
-    if not isinstance(function.get("name"), str) or not isinstance(function.get("arguments"), dict):
+    arguments = function.get("arguments")
+    if not isinstance(function.get("name"), str) or not isinstance(arguments, dict):
         raise ModelMalformed
+    if not _is_shallow(arguments, DEEPEST):
+        raise ModelMalformed
+
+
+def _is_shallow(value: object, deep: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return deep > 0 and all(_is_shallow(each, deep - 1) for each in inner)

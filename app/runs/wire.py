@@ -15,6 +15,9 @@ from pydantic import BaseModel
 
 _OPTIONS = orjson.OPT_NON_STR_KEYS
 
+DEEPEST = 128
+"""Levels of a value that orjson does not take: whoever recurses through it, does not fail."""
+
 _TIMINGS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 """How long a prompt took tells what others had cached; users are not shown it."""
 
@@ -23,12 +26,14 @@ def to_json(value: object) -> bytes:
     """Freeze a value into one line of JSON.
 
     Messages and other pydantic models become objects, sets lists, bytes base64, NaN null.
-    What JSON cannot hold otherwise is named by its type, never by its content.
+    What JSON cannot hold otherwise is named by its type, never by its content; so is what is nested
+    too deeply.
     """
     try:
         return orjson.dumps(value, default=_default, option=_OPTIONS)
     except TypeError:
-        # orjson refuses lone surrogates and integers beyond 64 bits; the escapes are valid JSON.
+        # orjson refuses lone surrogates and integers beyond 64 bits, and depth; the escapes are
+        # valid JSON.
         return json.dumps(_plain(value), ensure_ascii=True, separators=(",", ":")).encode()
 
 
@@ -58,17 +63,19 @@ def _default(value: object) -> Any:  # noqa: ANN401 - JSON of any kind
     return f"<{type(value).__name__}>"
 
 
-def _plain(value: object) -> Any:  # noqa: ANN401 - JSON of any kind
+def _plain(value: object, deep: int = DEEPEST) -> Any:  # noqa: ANN401 - JSON of any kind
     """What orjson could not take whole, taken apart."""
+    if deep <= 0:
+        return f"<{type(value).__name__}>"
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain(item, deep - 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [_plain(item, deep - 1) for item in value]
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return _plain(_part(value))
+    return _plain(_part(value), deep - 1)
 
 
 def _part(value: object) -> Any:  # noqa: ANN401 - JSON of any kind

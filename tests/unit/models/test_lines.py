@@ -42,6 +42,10 @@ class TestChecking:
             b'{"message":{"tool_calls":{}}}',
             b'{"message":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}',
             b'{"message":{"tool_calls":[{"function":{"arguments":{}}}]}}',
+            b'{"message":{"tool_calls":[{"function":{"name":"f","arguments":{"a":'
+            + b"[" * 64
+            + b"]" * 64
+            + b"}}}]}}",
             b"[" * 100_000,
         ],
     )
