@@ -12,6 +12,8 @@ from tests.support.service import RunningService
 
 FACT = "Nadia works as a veterinarian."
 
+SOME_ID = "0b6e5f0c-5a0f-4b6e-9d59-6a8f2f6f7ce1"
+
 
 async def remember(http: httpx.AsyncClient, content: str) -> dict[str, Any]:
     answer = await http.post("/memories", json={"content": content})
@@ -75,10 +77,10 @@ class TestAPersonsMemories:
             {"value": {"content": ""}},
             {"value": {"content": 7}},
             {"value": {"text": "a"}},
-            {"value": {"content": "a", "thread_id": str(uuid4())}},
+            {"value": {"content": "a", "thread_id": SOME_ID}},
             {"value": {"content": "a" * 2001}},
             {"key": "mine"},
-            {"key": str(uuid4()).upper()},
+            {"key": SOME_ID.upper()},
         ],
         ids=str,
     )
@@ -112,7 +114,7 @@ class TestAPersonsMemories:
             {"content": ""},
             {"content": " \n"},
             {"content": "a" * 2001},
-            {"content": "a", "run_id": str(uuid4())},
+            {"content": "a", "run_id": SOME_ID},
             {"content": None},
         ],
         ids=str,

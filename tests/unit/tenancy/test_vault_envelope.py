@@ -62,7 +62,9 @@ class TestASealedValue:
             with pytest.raises(VaultUnreadable):
                 unseal(KEY, PLACE, SEALED[:length])
 
-    @pytest.mark.parametrize("text", [b"", b"\1\0\0\0", b"\2" + SEALED[1:]])
+    @pytest.mark.parametrize(
+        "text", [b"", b"\1\0\0\0", b"\2" + SEALED[1:]], ids=["empty", "short", "newer"]
+    )
     def test_of_another_format_has_no_version(self, text: bytes) -> None:
         with pytest.raises(VaultUnreadable):
             version_of(text)
@@ -80,7 +82,9 @@ class TestAWrappedKey:
         assert KEY not in self.wrapped()
 
     @pytest.mark.parametrize(
-        "other", [{"key_id": "b"}, {"user_id": UserId(uuid4())}, {"version": 2}]
+        "other",
+        [{"key_id": "b"}, {"user_id": UserId(uuid4())}, {"version": 2}],
+        ids=["key", "user", "version"],
     )
     def test_does_not_open_as_another(self, other: dict[str, Any]) -> None:
         with pytest.raises(VaultUnreadable):
