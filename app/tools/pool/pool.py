@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
@@ -21,7 +22,7 @@ from app.tools.stdio.groups import Groups
 from app.tools.stdio.sandbox import choose_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from pathlib import Path
     from typing import Literal
 
@@ -36,6 +37,15 @@ STOP_SECONDS = 10.0
 """How long connections may take to close when the process ends."""
 _SWEEPS_PER_IDLE_TIME = 8
 _LONGEST_SWEEP_SECONDS = 15.0
+
+
+@dataclass(eq=False, slots=True)
+class _Wish:
+    """Somebody waits until a connection may be opened, with a credential that was good then."""
+
+    key: ConnectionKey
+    is_over: bool = False
+    """Whether it may not be good any more."""
 
 
 class ToolPool:
@@ -75,6 +85,7 @@ class ToolPool:
         self._current: dict[ConnectionKey, Connection] = {}
         self._tasks: dict[Connection, asyncio.Task[None]] = {}
         self._breakers: dict[ConnectionKey, Breaker] = {}
+        self._wishes: set[_Wish] = set()
         self._freed = asyncio.Event()
         self._sweeper: asyncio.Task[None] | None = None
         self._stopped = False
@@ -153,8 +164,9 @@ class ToolPool:
     def forget(self, owner: UserId, server: str) -> None:
         """Close a user's connections to a server: its credential is gone or another.
 
-        Calls under way on them end.
+        Calls under way on them end, and nobody who waits opens one with what they had.
         """
+        self._drop_wishes(lambda key: (key.owner, key.server) == (owner, server))
         for connection in list(self._tasks):
             if connection.owner == owner and connection.key.server == server:
                 connection.close()
@@ -166,13 +178,22 @@ class ToolPool:
 
         For where a credential may be gone and nobody said so: each call asks before it is made.
         """
-        for connection in list(self._tasks):
-            key = connection.key
-            if key.owner is not None and (
+
+        def is_meant(key: ConnectionKey) -> bool:
+            return key.owner is not None and (
                 owner is None or (key.owner, key.server) == (owner, server)
-            ):
+            )
+
+        self._drop_wishes(is_meant)
+        for connection in list(self._tasks):
+            if is_meant(connection.key):
                 connection.is_outdated = True
                 self._close_if_outdated(connection)
+
+    def _drop_wishes(self, is_meant: Callable[[ConnectionKey], bool]) -> None:
+        for wish in self._wishes:
+            wish.is_over = wish.is_over or is_meant(wish.key)
+        self._tell()
 
     def listed(
         self, owner: UserId | None, server: McpServer, credential_version: int
@@ -214,13 +235,13 @@ class ToolPool:
     ) -> Connection:
         """The connection of this key; opened once, however many want it."""
         reason = Reason.FULL
-        with suppress(TimeoutError):
+        with suppress(TimeoutError), self._wishing(key) as wish:
             async with asyncio.timeout(server.timeouts.connect):
                 while True:
                     found = self._current.get(key)
                     if found is not None and not found.is_closing:
                         return found
-                    if self._stopped or self._surroundings is None:
+                    if self._stopped or self._surroundings is None or wish.is_over:
                         reason = Reason.CLOSED
                         break
                     breaker = self._breakers.setdefault(key, Breaker())
@@ -240,6 +261,15 @@ class ToolPool:
                     await freed.wait()
         self._watch.refused(server.log_name, reason)
         raise ToolServerUnavailable(server.name, reason)
+
+    @contextmanager
+    def _wishing(self, key: ConnectionKey) -> Iterator[_Wish]:
+        wish = _Wish(key)
+        self._wishes.add(wish)
+        try:
+            yield wish
+        finally:
+            self._wishes.discard(wish)
 
     def _open(
         self,

@@ -244,6 +244,25 @@ class TestForgetting:
         assert caught.value.reason == Reason.CLOSED
         await until(lambda: pool.open_connections == 0)
 
+    @pytest.mark.parametrize("heard", [True, False])
+    async def test_leaves_nobody_waiting_who_would_open_with_what_is_over(
+        self, tmp_path: Path, heard: bool
+    ) -> None:
+        owner = somebody()
+        async with running_pool(tmp_path, limits=PoolLimits(per_user=1)) as pool:
+            async with pool.lease(owner, quick(name="a"), NO_CREDENTIAL):
+                waiting = asyncio.create_task(pid(pool, owner, quick(name="b"), version=1))
+                other = asyncio.create_task(pid(pool, owner, quick(name="c")))
+                await asyncio.sleep(0)
+                if heard:
+                    pool.forget(owner, "b")
+                else:
+                    pool.let_go(owner, "b")
+            with pytest.raises(ToolServerUnavailable) as ended:
+                await waiting
+            assert ended.value.reason == Reason.CLOSED
+            assert await other
+
     async def test_leaves_everybody_elses(self, pool: ToolPool) -> None:
         mine, theirs = somebody(), somebody()
         before = await pid(pool, theirs, quick())
