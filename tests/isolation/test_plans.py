@@ -21,6 +21,19 @@ from tenancy.principal import Principal
 from tests.support.tenancy import TestDatabase
 
 ROWS = 10_000
+OF_EVERYBODY = """
+    INSERT INTO store (user_id, prefix, key, value)
+      SELECT user_id, user_id || '.memories', gen_random_uuid(), '{"content": "likes trams"}'
+      FROM users, generate_series(1, 10);
+    INSERT INTO connections (user_id, server)
+      SELECT user_id, server FROM users, unnest(ARRAY['notes', 'mail', 'files']) server;
+    INSERT INTO effects (user_id, thread_id, message_id, tool_call_id, run_id, fence, server, tool,
+                         key, arguments_sha256, state)
+      SELECT user_id, thread_id, 'm', 'c', gen_random_uuid(), 1, 'notes', 'write',
+             gen_random_uuid(), '', 'started'
+      FROM threads;
+    ANALYZE store, connections, effects
+"""
 
 
 class ExplainingRead(TenantRead):
@@ -135,6 +148,36 @@ class TestTheHotQueries:
             )
             head = "\n".join(row["QUERY PLAN"] for row in await cursor.fetchall())
         assert_by_index_of_the_user(head)
+
+    async def test_of_memories_credentials_and_calls_on_record(
+        self,
+        database: TestDatabase,
+        superuser: asyncpg.Connection,
+        full: tuple[Principal, Any, Any],
+    ) -> None:
+        person, thread_id, _ = full
+        await superuser.execute(OF_EVERYBODY)
+        mine = f"user_id = '{person.user_id}'"
+        queries = (
+            f"SELECT * FROM tenant.memories_of('{person.user_id}')",
+            (
+                f"SELECT tenant.sealed_under(c.credential) FROM connections c WHERE c.{mine}"
+                " AND c.server = 'notes' FOR SHARE"
+            ),
+            (
+                f"SELECT e.state FROM effects e WHERE e.{mine} AND e.thread_id = '{thread_id}'"
+                " AND e.message_id = 'm' AND e.tool_call_id = 'c' FOR UPDATE"
+            ),
+        )
+        service = await database.connect("service")
+        try:
+            async with service.transaction():
+                await service.execute("SELECT tenant.begin_read($1)", person.user_id)
+                for query in queries:
+                    plan = await service.fetch(f"EXPLAIN {query}")
+                    assert_by_index_of_the_user("\n".join(row[0] for row in plan))
+        finally:
+            await service.close()
 
     async def test_a_lost_index_would_be_noticed(
         self,
