@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from app.connections.credentials import Credentials
-    from app.tools.pool.connection import ToolConnection
+    from app.tools.pool.leased import ToolConnection
     from app.tools.servers import McpServer
     from tenancy.principal import Owner, UserId
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from app.agent.equipment import Recall
     from app.connections.credentials import Credentials
     from app.connections.standing import UserConnections, UserServer
-    from app.tools.pool.connection import ToolConnection
+    from app.tools.pool.leased import ToolConnection
     from app.tools.pool.pool import ToolPool
     from app.worker.tool_services import ToolServices
     from tenancy.database.tenant import TenantDatabase

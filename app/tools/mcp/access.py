@@ -9,7 +9,7 @@ from tenancy.errors import StoaError
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from app.tools.pool.connection import ToolConnection
+    from app.tools.pool.leased import ToolConnection
     from app.tools.servers import Credential, McpServer
     from tenancy.principal import Owner, UserId
 

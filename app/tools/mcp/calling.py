@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from app.tools.ledger import Ending, Entry, Ledger
     from app.tools.mcp.access import Connections, Credentials
-    from app.tools.pool.connection import ToolConnection
+    from app.tools.pool.leased import ToolConnection
     from app.tools.servers import McpServer
     from app.tools.site import CallSite
     from tenancy.principal import Owner

@@ -1,8 +1,14 @@
-"""When a server that failed may be tried again. A pure value: time is given to it."""
+"""When a server that failed may be tried again. Pure: time is given to it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.tools.pool.leased import ConnectionKey
 
 REST_AFTER = 3
 """Failures in a row after which it is left alone."""
@@ -47,3 +53,19 @@ class Breaker:
     def is_over(self, now: float) -> bool:
         """Whether nothing need be known of it any more."""
         return self.failures == 0 or now - self.failed_at > 2 * MAX_REST_SECONDS
+
+
+class Breakers:
+    """One for each connection's key: a failure of somebody's says nothing of anybody else's."""
+
+    def __init__(self) -> None:
+        self._of: dict[ConnectionKey, Breaker] = {}
+
+    def of(self, key: ConnectionKey) -> Breaker:
+        """The breaker of a key, a new one where nothing is known."""
+        return self._of.setdefault(key, Breaker())
+
+    def forget(self, is_meant: Callable[[ConnectionKey, Breaker], bool]) -> None:
+        """Know nothing of those that are meant."""
+        for key in [key for key, breaker in self._of.items() if is_meant(key, breaker)]:
+            del self._of[key]

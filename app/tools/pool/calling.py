@@ -19,7 +19,7 @@ from app.tools.questions import Asked, CallQuestions, questions_of_call
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.tools.pool.connection import Progress
+    from app.tools.pool.leased import Progress
     from app.tools.pool.listing import Page
     from app.tools.pool.opening import Line
 

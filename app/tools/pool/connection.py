@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextvars import Context
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
@@ -21,6 +21,7 @@ from app.tools.questions import Asked
 if TYPE_CHECKING:
     import mcp_types
 
+    from app.tools.pool.leased import ConnectionKey, Progress
     from app.tools.pool.opening import Line
     from app.tools.pool.surroundings import Surroundings
     from app.tools.pool.watching import Watch
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 END_SECONDS = 2.0
 """How long a server may take to hear that a call is given up."""
@@ -38,45 +38,6 @@ CLOSE_SECONDS = 10.0
 """How long closing may take, whatever the server does meanwhile."""
 RELIST_SECONDS = 1.0
 """Between two listings, however often a server says that its tools have changed."""
-
-
-class ToolConnection(Protocol):
-    """What a lease gives: one server, as one user."""
-
-    @property
-    def tools(self) -> tuple[ListedTool, ...]:
-        """What is offered, as last listed."""
-
-    @property
-    def listing_version(self) -> str:
-        """The same for the same tools."""
-
-    async def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        meta: Mapping[str, Any],
-        seconds: float,
-        progress: Progress | None = None,
-    ) -> mcp_types.CallToolResult:
-        """Make one call; an error that the server answers with is a result.
-
-        Raises:
-            Asked: the server has questions; see :mod:`app.tools.questions`.
-            ToolServerUnavailable: there is no answer. The call may have had an effect.
-            TimeoutError: there was none within so many seconds, nor is it waited for any more.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionKey:
-    """Who may share a connection: nobody with another owner, configuration or credential."""
-
-    owner: UserId | None
-    server: str
-    server_version: str
-    credential_version: int
 
 
 @dataclass(slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
@@ -12,17 +12,19 @@ import structlog
 
 from app.stopping import end_task
 from app.tools.pool.admission import PoolLimits, admit
-from app.tools.pool.breaker import Breaker
-from app.tools.pool.connection import Connection, ConnectionKey, ToolConnection
+from app.tools.pool.breaker import Breaker, Breakers
+from app.tools.pool.connection import Connection
 from app.tools.pool.failures import Reason, ToolServerUnavailable
+from app.tools.pool.leased import ConnectionKey, ToolConnection
 from app.tools.pool.surroundings import Surroundings
 from app.tools.pool.watching import Unwatched
+from app.tools.pool.wishes import Wishes
 from app.tools.servers import Credential, ListedTool, McpServer, Scope, StdioTransport
 from app.tools.stdio.groups import Groups
 from app.tools.stdio.sandbox import choose_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterable
     from pathlib import Path
     from typing import Literal
 
@@ -37,15 +39,6 @@ STOP_SECONDS = 10.0
 """How long connections may take to close when the process ends."""
 _SWEEPS_PER_IDLE_TIME = 8
 _LONGEST_SWEEP_SECONDS = 15.0
-
-
-@dataclass(eq=False, slots=True)
-class _Wish:
-    """Somebody waits until a connection may be opened, with a credential that was good then."""
-
-    key: ConnectionKey
-    is_over: bool = False
-    """Whether it may not be good any more."""
 
 
 class ToolPool:
@@ -84,8 +77,8 @@ class ToolPool:
         self._groups = Groups()
         self._current: dict[ConnectionKey, Connection] = {}
         self._tasks: dict[Connection, asyncio.Task[None]] = {}
-        self._breakers: dict[ConnectionKey, Breaker] = {}
-        self._wishes: set[_Wish] = set()
+        self._breakers = Breakers()
+        self._wishes = Wishes()
         self._freed = asyncio.Event()
         self._sweeper: asyncio.Task[None] | None = None
         self._stopped = False
@@ -170,8 +163,7 @@ class ToolPool:
         for connection in list(self._tasks):
             if connection.owner == owner and connection.key.server == server:
                 connection.close()
-        for key in [k for k in self._breakers if k.owner == owner and k.server == server]:
-            del self._breakers[key]
+        self._breakers.forget(lambda key, _: (key.owner, key.server) == (owner, server))
 
     def let_go(self, owner: UserId | None = None, server: str | None = None) -> None:
         """Close a user's connections to a server, or all of all users, once they are not in use.
@@ -191,8 +183,7 @@ class ToolPool:
                 self._close_if_outdated(connection)
 
     def _drop_wishes(self, is_meant: Callable[[ConnectionKey], bool]) -> None:
-        for wish in self._wishes:
-            wish.is_over = wish.is_over or is_meant(wish.key)
+        self._wishes.end(is_meant)
         self._tell()
 
     def listed(
@@ -235,7 +226,7 @@ class ToolPool:
     ) -> Connection:
         """The connection of this key; opened once, however many want it."""
         reason = Reason.FULL
-        with suppress(TimeoutError), self._wishing(key) as wish:
+        with suppress(TimeoutError), self._wishes.one(key) as wish:
             async with asyncio.timeout(server.timeouts.connect):
                 while True:
                     found = self._current.get(key)
@@ -244,7 +235,7 @@ class ToolPool:
                     if self._stopped or self._surroundings is None or wish.is_over:
                         reason = Reason.CLOSED
                         break
-                    breaker = self._breakers.setdefault(key, Breaker())
+                    breaker = self._breakers.of(key)
                     now = asyncio.get_running_loop().time()
                     if breaker.rests(now):
                         reason = Reason.RESTING
@@ -262,15 +253,6 @@ class ToolPool:
         self._watch.refused(server.log_name, reason)
         raise ToolServerUnavailable(server.name, reason)
 
-    @contextmanager
-    def _wishing(self, key: ConnectionKey) -> Iterator[_Wish]:
-        wish = _Wish(key)
-        self._wishes.add(wish)
-        try:
-            yield wish
-        finally:
-            self._wishes.discard(wish)
-
     def _open(
         self,
         key: ConnectionKey,
@@ -278,7 +260,7 @@ class ToolPool:
         credential: Credential,
         surroundings: Surroundings,
     ) -> Connection:
-        breaker = self._breakers.setdefault(key, Breaker())
+        breaker = self._breakers.of(key)
         self._retire_others(key)
         connection = Connection(key, server, breaker.worked, self._watch)
         connection.ended.add_done_callback(lambda _: self._lost(connection, breaker))
@@ -341,6 +323,7 @@ class ToolPool:
             for connection in list(self._tasks):
                 if connection.is_idle and now - connection.last_used >= idle:
                     connection.close()
-            for key in [k for k, breaker in self._breakers.items() if breaker.is_over(now)]:
-                if key not in self._current:
-                    del self._breakers[key]
+            self._breakers.forget(partial(self._needs_no_breaker, now))
+
+    def _needs_no_breaker(self, now: float, key: ConnectionKey, breaker: Breaker) -> bool:
+        return breaker.is_over(now) and key not in self._current

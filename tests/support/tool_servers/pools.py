@@ -15,7 +15,7 @@ import mcp_types
 import psutil
 
 from app.tools.entries import versioned
-from app.tools.pool.connection import ToolConnection
+from app.tools.pool.leased import ToolConnection
 from app.tools.pool.pool import ToolPool
 from app.tools.servers import Credential, HttpTransport, McpServer, StdioTransport, Timeouts
 from tenancy.principal import UserId

@@ -1,0 +1,54 @@
+"""What a lease gives, and what tells one connection from another."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import mcp_types
+
+    from app.tools.servers import ListedTool
+    from tenancy.principal import UserId
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+class ToolConnection(Protocol):
+    """What a lease gives: one server, as one user."""
+
+    @property
+    def tools(self) -> tuple[ListedTool, ...]:
+        """What is offered, as last listed."""
+
+    @property
+    def listing_version(self) -> str:
+        """The same for the same tools."""
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        meta: Mapping[str, Any],
+        seconds: float,
+        progress: Progress | None = None,
+    ) -> mcp_types.CallToolResult:
+        """Make one call; an error that the server answers with is a result.
+
+        Raises:
+            Asked: the server has questions; see :mod:`app.tools.questions`.
+            ToolServerUnavailable: there is no answer. The call may have had an effect.
+            TimeoutError: there was none within so many seconds, nor is it waited for any more.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionKey:
+    """Who may share a connection: nobody with another owner, configuration or credential."""
+
+    owner: UserId | None
+    server: str
+    server_version: str
+    credential_version: int
