@@ -54,6 +54,8 @@ def _default(field: FieldInfo) -> str:
 def _shown(value: Any) -> str:  # noqa: ANN401 - a setting of any type
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
     return str(value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -181,6 +182,18 @@ class TestTheSettingsOfStoa:
         settings = _loaded("worker", monkeypatch, tmp_path)
         assert settings.dispatch_database_url is not None
         assert settings.owner_database_url is None
+
+    def test_name_the_same_tool_servers_to_web_processes_and_workers(self) -> None:
+        for name in ("web", "worker"):
+            service = services(MCP_CONFIG="/etc/stoa/mcp.json")[name]
+            assert service["environment"]["STOA_MCP_CONFIG"] == "/etc/stoa/mcp.json"
+            assert "./mcp.json:/etc/stoa/mcp.json:ro" in service["volumes"]
+
+    def test_keep_what_tool_servers_keep(self) -> None:
+        dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+        (folder,) = re.findall(r"STOA_MCP_FOLDER=(\S+)", dockerfile)
+        assert f"tools:{folder}" in services()["worker"]["volumes"]
+        assert f"-m 0700 {folder}" in dockerfile
 
     def test_leave_database_connections_to_spare(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
