@@ -13,10 +13,13 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, ClassVar
 
+import asyncpg
 import pytest
 
 from app.outbound.addresses import Address, is_public
 from app.outbound.bodies import Bounds
+from tests.support.frames import new_thread, read_run, start_run
+from tests.support.model_server import Script, ToolCall
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 from tests.support.sites import Site, answer, certificate, redirect, site
@@ -234,7 +237,7 @@ class Clinging:
         if not head.startswith("post"):
             return answer(b"", status="405 Method Not Allowed", Connection="keep-alive")
         said = json.loads(body)
-        if "id" not in said:
+        if "id" not in said or "method" not in said:
             return answer(b"", status="202 Accepted", Connection="keep-alive")
         known = self.RESULTS.get(said["method"])
         told = {"result": known} if known else {"error": {"code": -32601, "message": "unknown"}}
@@ -259,3 +262,111 @@ class TestAServerThatNeverLetsGo:
             assert removed.status_code == 204
             await asyncio.wait_for(clinging.asked_to_end.wait(), 20)
             await asyncio.wait_for(clinging.left.wait(), 20)
+
+
+class Echoing(Clinging):
+    """Says the key that it is given wherever a server can say anything."""
+
+    NAMES = ("tell", "ask", "fail", "refuse")
+
+    def _reply(self, head: str, body: bytes) -> bytes:
+        if not head.startswith("post"):
+            return answer(b"", status="405 Method Not Allowed", Connection="keep-alive")
+        said = json.loads(body)
+        if said.get("method") != "tools/call":
+            return super()._reply(head, body)
+        number, name = said["id"], said["params"]["name"]
+        if name == "refuse":
+            denied = f'Bearer realm="{CANARY}"'
+            return answer(CANARY.encode(), status="500 Oh", WWW_Authenticate=denied)
+        if name == "fail":
+            error = {"code": -32602, "message": f"bad {CANARY}", "data": {"key": CANARY}}
+            return self._events({"id": number, "error": error})
+        if name == "ask":
+            form = {"type": "object", "properties": {CANARY: {"type": "string"}}}
+            question = {"message": f"Is it {CANARY}?", "requestedSchema": form}
+            return self._events(
+                {"id": 900, "method": "elicitation/create", "params": question},
+                {"id": number, "result": {"content": []}},
+            )
+        token = said["params"]["_meta"]["progressToken"]
+        progress = {"progressToken": token, "progress": 1, "message": f"still {CANARY}"}
+        image = base64.b64encode(CANARY.encode()).decode()
+        content = [
+            {"type": "text", "text": f"It is {CANARY}."},
+            {"type": "image", "data": image, "mimeType": "image/png"},
+            {"type": "resource_link", "name": CANARY, "uri": f"https://open.stoa.dev/{CANARY}"},
+        ]
+        result = {
+            "content": content,
+            "structuredContent": {CANARY: [CANARY]},
+            "_meta": {"k": CANARY},
+        }
+        return self._events(
+            {"method": "notifications/progress", "params": progress},
+            {"method": "notifications/message", "params": {"level": "error", "data": CANARY}},
+            {"id": number, "result": result},
+        )
+
+    @staticmethod
+    def _events(*messages: dict[str, Any]) -> bytes:
+        said = "".join(f"data: {json.dumps({'jsonrpc': '2.0', **each})}\n\n" for each in messages)
+        return answer(said.encode(), Content_Type="text/event-stream")
+
+
+class TestAServerThatRepeatsTheKeyThatItIsGiven:
+    async def test_leaves_it_in_no_row_of_the_database_no_log_and_no_answer(
+        self,
+        service: RunningService,
+        tls: ssl.SSLContext,
+        monkeypatch: pytest.MonkeyPatch,
+        capfd: pytest.CaptureFixture[str],
+    ) -> None:
+        schema = {"type": "object", "properties": {"a": {"description": CANARY}}}
+        tools = [
+            {"name": name, "title": CANARY, "description": f"Use {CANARY}", "inputSchema": schema}
+            for name in (*Echoing.NAMES, CANARY)
+        ]
+        results = {**Clinging.RESULTS, "tools/list": {"tools": tools}}
+        results["initialize"] = {**results["initialize"], "instructions": f"Say {CANARY}"}
+        monkeypatch.setattr(Echoing, "RESULTS", results)
+        listener = await asyncio.start_server(Echoing().serve, PUBLIC, PORT, ssl=tls)
+        client = service.client("echoed")
+        async with listener:
+            url = f"https://open.stoa.dev:{PORT}/mcp"
+            key = {"kind": "key", "key": CANARY}
+            found = await looked_at(service, "echoed", "mine", url=url, credential=key)
+            assert {each["name"] for each in found["tools"]} == set(Echoing.NAMES)
+            calls = tuple(ToolCall(name=f"mine__{name}") for name in Echoing.NAMES)
+            service.model.enqueue(Script(tool_calls=calls))
+            thread = await new_thread(client)
+            log = await read_run(client, await start_run(client, thread, "Go on"))
+        state = (await client.get(f"/threads/{thread}/state")).json()
+        told = [each for each in state["values"]["messages"] if each["type"] == "tool"]
+        assert [each["response_metadata"]["stoa"]["tool"] for each in told] == list(Echoing.NAMES)
+        assert "[redacted]" in str(told[0]["content"])
+        seen = [found, state, [frame.raw.decode() for frame in log], capfd.readouterr()]
+        assert CANARY not in str(seen)
+        assert service.model.requests
+        assert CANARY not in str([each.body for each in service.model.requests])
+        rows = await rows_of(service)
+        assert "[redacted]" in rows
+        assert CANARY not in rows
+        assert CANARY.encode().hex() not in rows
+
+
+async def rows_of(service: RunningService) -> str:
+    """All that the database holds, bytes as hexadecimal digits."""
+    connection = await asyncpg.connect(service.postgres.dsn("owner", service.database))
+    try:
+        tables = await connection.fetch(
+            "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables"
+            " WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+        )
+        held = [
+            await connection.fetchval(f"SELECT string_agg(t::text, ' ') FROM {each['name']} t")
+            for each in tables
+        ]
+    finally:
+        await connection.close()
+    return "\n".join(each for each in held if each)
