@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from app.tools.mcp.schemas import Schema, is_reserved
-from app.tools.mcp.texts import shortened
+from app.tools.texts import shortened
 
 MOST_CHARACTERS = 256 * 1024
 DEEPEST = 32

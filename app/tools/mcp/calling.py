@@ -21,10 +21,10 @@ from app.tools.calls import Outcome
 from app.tools.ledger import Found, IntendedCall
 from app.tools.mcp.access import CredentialUnusable
 from app.tools.mcp.progress import ProgressEvents
-from app.tools.mcp.redaction import Redactor
 from app.tools.mcp.results import Content, read_result
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.questions import Asked
+from app.tools.redaction import Redactor
 from app.tools.servers import Credential, Scope
 from tenancy.database.engine import DatabaseUnavailable
 

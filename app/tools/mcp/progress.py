@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.config import get_stream_writer
 
-from app.tools.mcp.texts import shortened, storable
+from app.tools.texts import shortened, storable
 
 if TYPE_CHECKING:
-    from app.tools.mcp.redaction import Redactor
+    from app.tools.redaction import Redactor
 
 REST_SECONDS = 0.25
 """At least so long between two events of one call: what comes sooner is left out."""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
 
-from app.tools.mcp.texts import shortened, storable
+from app.tools.texts import shortened, storable
 
 if TYPE_CHECKING:
-    from app.tools.mcp.redaction import Redactor
+    from app.tools.redaction import Redactor
 
 T = TypeVar("T")
 Content = str | list[str | dict[str, Any]]

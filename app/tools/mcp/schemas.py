@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, TypeVar
 
-from app.tools.mcp.texts import shortened, storable
+from app.tools.texts import shortened, storable
 
 Schema = dict[str, Any]
 T = TypeVar("T")

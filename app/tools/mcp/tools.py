@@ -14,8 +14,8 @@ from app.tools.mcp.arguments import complaint_about
 from app.tools.mcp.calling import Made
 from app.tools.mcp.names import tool_name
 from app.tools.mcp.schemas import Schema, visible_schema
-from app.tools.mcp.texts import shortened, storable
 from app.tools.site import site_of_call
+from app.tools.texts import shortened, storable
 from tenancy.database.engine import DatabaseUnavailable
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import structlog
 
 from app.stopping import end_task, take_error
-from app.tools.mcp.redaction import SHORTEST_PART, Redactor
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.listing import Listing, list_within_bounds
 from app.tools.questions import Asked
+from app.tools.redaction import SHORTEST_PART, Redactor
 
 if TYPE_CHECKING:
     import mcp_types

@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.tools.mcp.texts import storable
 from app.tools.servers import ListedTool, McpServer
+from app.tools.texts import storable
 
 if TYPE_CHECKING:
     import mcp_types
 
-    from app.tools.mcp.redaction import Redactor
+    from app.tools.redaction import Redactor
 
 MAX_PAGES = 32
 MAX_TOOLS = 256

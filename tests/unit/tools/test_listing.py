@@ -8,7 +8,6 @@ from typing import Any
 import mcp_types
 import pytest
 
-from app.tools.mcp.redaction import Redactor
 from app.tools.pool.listing import (
     MAX_DESCRIPTION,
     MAX_LISTING_BYTES,
@@ -21,6 +20,7 @@ from app.tools.pool.listing import (
     list_within_bounds,
     within_bounds,
 )
+from app.tools.redaction import Redactor
 from app.tools.servers import Credential, McpServer, StdioTransport
 
 SERVER = McpServer("any", StdioTransport("any"))

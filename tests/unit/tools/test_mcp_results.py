@@ -8,7 +8,6 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from app.tools.mcp.redaction import Redactor
 from app.tools.mcp.results import (
     CUT,
     MOST_CHARACTERS,
@@ -17,6 +16,7 @@ from app.tools.mcp.results import (
     Answer,
     read_result,
 )
+from app.tools.redaction import Redactor
 from app.tools.servers import Credential, HttpTransport, McpServer
 
 SERVER = McpServer("notes", HttpTransport("https://notes.test/mcp"))

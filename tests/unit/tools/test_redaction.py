@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from app.tools.mcp.redaction import Redactor
+from app.tools.redaction import Redactor
 from app.tools.servers import (
     Credential,
     CredentialKind,
