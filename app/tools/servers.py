@@ -160,6 +160,7 @@ class Unavailable:
     reason: str
     """``unreachable``, ``exited``, ``timeout``, ``refused``, ``protocol``, ``resting`` (its
     breaker is open), ``full`` (no connection is free), ``closed`` (the connection was ended on our
-    side), ``needs_key``, ``needs_authorization``."""
+    side), ``needs_key``, ``needs_authorization``, ``disconnected``, ``vault`` (the operator has to
+    see to its keys), ``no_room`` (the model's window is too small for all of its tools)."""
     is_news: bool = True
     """False where the person has never set the server up: that is no failure."""

@@ -379,6 +379,7 @@ export const en = {
       needs_key: "it needs a key",
       needs_authorization: "it needs your sign-in",
       closed: "the connection was closed",
+      no_room: "the model has no room for all of its tools",
       own_servers_not_allowed: "servers of one’s own are not allowed here",
       vault: "the operator has to see to the keys",
       disconnected: "it is not connected",
