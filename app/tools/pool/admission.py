@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from tenancy.principal import UserId
 
 
+_LEAVING_PART = 4
+"""One in so many may be closing beside as many as are open."""
+
+
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
     """How many connections there may be, and how long an unused one is kept."""
@@ -55,23 +59,26 @@ def admit(owner: UserId | None, held: Collection[H], limits: PoolLimits) -> Deci
     """Whether this owner may have one more connection.
 
     Nothing in use is ever named for eviction. Whoever has none at all gets one even when every
-    connection is in use: nobody can keep others out by having many.
+    connection is in use: nobody can keep others out by having many. So do servers that are
+    everybody's: there are no more of those than the operator offers. Nor does anybody wait for
+    others' servers that are slow to go: what is closing counts no more, up to a part of all.
     """
     mine = [each for each in held if each.owner == owner]
     if owner is not None and len(mine) >= limits.per_user:
-        return _make_room(mine, Counter())
-    if len(held) < limits.total:
+        is_closing = any(each.is_closing for each in mine)
+        return Decision(admitted=False, evict=None if is_closing else _unused(mine, Counter()))
+    closing = sum(each.is_closing for each in held)
+    leaving = max(1, limits.total // _LEAVING_PART)
+    if len(held) - min(closing, leaving) < limits.total:
         return Decision(admitted=True)
-    decision = _make_room(held, Counter(each.owner for each in held))
-    if decision.evict is None and not mine and not any(each.is_closing for each in held):
-        return Decision(admitted=True)
-    return decision
+    if closing <= leaving:
+        chosen = _unused(held, Counter(each.owner for each in held))
+        if chosen is not None:
+            return Decision(admitted=False, evict=chosen)
+    return Decision(admitted=owner is None or not mine)
 
 
-def _make_room(held: Collection[H], counts: Counter[UserId | None]) -> Decision[H]:
-    """Evict what was unused for longest, of those who have more than one first."""
-    if any(each.is_closing for each in held):
-        return Decision(admitted=False)
+def _unused(held: Collection[H], counts: Counter[UserId | None]) -> H | None:
+    """What was unused for longest, of those who have more than one first."""
     idle = [each for each in held if each.is_idle]
-    chosen = min(idle, key=lambda each: (counts[each.owner] == 1, each.last_used), default=None)
-    return Decision(admitted=False, evict=chosen)
+    return min(idle, key=lambda each: (counts[each.owner] == 1, each.last_used), default=None)

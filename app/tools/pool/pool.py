@@ -246,10 +246,10 @@ class ToolPool:
                     decision = admit(key.owner, self._tasks, self._limits)
                     if decision.admitted:
                         return self._open(key, server, credential, self._surroundings)
-                    freed = self._freed
                     if decision.evict is not None:
                         decision.evict.close()
-                    await freed.wait()
+                        continue
+                    await self._freed.wait()
         self._watch.refused(server.log_name, reason)
         raise ToolServerUnavailable(server.name, reason)
 

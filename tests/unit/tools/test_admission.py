@@ -13,6 +13,7 @@ from tenancy.principal import UserId
 
 ANN, BEN, CAS = (UserId(UUID(int=n)) for n in range(1, 4))
 LIMITS = PoolLimits(total=4, per_user=2)
+ROOMY = PoolLimits(total=4, per_user=9)
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,25 @@ class TestAdmission:
         assert admit(ANN, [Has(BEN), Has(BEN), Has(CAS), Has(CAS)], LIMITS) == ADMITTED
         assert admit(BEN, [Has(BEN), *[Has(CAS)] * 3], LIMITS) == WAIT
 
-    def test_nothing_more_is_evicted_while_something_is_closing(self) -> None:
-        held = [Has(BEN, is_closing=True), Has(BEN, is_idle=True), Has(CAS), Has(CAS)]
-        assert admit(ANN, held, LIMITS) == WAIT
+    def test_nobody_waits_for_others_servers_that_are_slow_to_go(self) -> None:
+        going = Has(BEN, is_closing=True)
+        assert admit(CAS, [going, Has(BEN, is_idle=True), Has(CAS), Has(CAS)], ROOMY) == ADMITTED
+        assert admit(ANN, [*[going] * 3, *[Has(CAS)] * 4], LIMITS) == ADMITTED
+
+    def test_but_so_many_at_most_are_going_at_once(self) -> None:
+        going = Has(BEN, is_closing=True)
+        held = [going, going, Has(BEN, is_idle=True), Has(CAS), Has(ANN)]
+        assert admit(CAS, held, LIMITS) == WAIT
+
+    def test_whoever_has_enough_waits_for_their_own(self) -> None:
+        mine = [Has(ANN, is_closing=True), Has(ANN, is_idle=True)]
+        assert admit(ANN, mine, LIMITS) == WAIT
 
     def test_shared_ones_are_counted_in_all_only(self) -> None:
         assert admit(None, [Has(None)] * 3, LIMITS) == ADMITTED
+
+    def test_nor_can_anybody_keep_a_shared_one_out(self) -> None:
+        assert admit(None, [Has(None), *[Has(BEN)] * 3], LIMITS) == ADMITTED
 
     @given(
         st.lists(
