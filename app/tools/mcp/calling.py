@@ -21,7 +21,7 @@ from app.tools.calls import Outcome
 from app.tools.ledger import Found, IntendedCall
 from app.tools.mcp.access import CredentialUnusable
 from app.tools.mcp.progress import ProgressEvents
-from app.tools.mcp.results import Content, read_result
+from app.tools.mcp.results import Content, Room, read_result
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.questions import Asked
 from app.tools.redaction import Redactor
@@ -86,6 +86,7 @@ class ServerCalls:
         self._connections = connections
         self._credentials = credentials
         self._ledger = ledger
+        self._room = Room()
 
     async def make(
         self, site: CallSite, server: McpServer, tool: str, arguments: Mapping[str, Any]
@@ -134,7 +135,9 @@ class ServerCalls:
                 entry = await self._ledger.begin(site, call)
                 if entry.found is not Found.BEGUN:
                     return _known(entry)
-                sending = _Sending(self._ledger, site, entry.key, Redactor(server, credential))
+                sending = _Sending(
+                    self._ledger, site, entry.key, Redactor(server, credential), self._room
+                )
                 made = await sending.send(connection, call)
         except CredentialUnusable as error:
             return await self.recorded(site, arguments) or Made(_unusable(error.reason))
@@ -186,9 +189,10 @@ class _Sending:
     """A call that is on record and about to be sent."""
 
     def __init__(
-        self, ledger: Ledger, site: CallSite, key: UUID | None, redactor: Redactor
+        self, ledger: Ledger, site: CallSite, key: UUID | None, redactor: Redactor, room: Room
     ) -> None:
         self._ledger = ledger
+        self._room = room
         self._site = site
         self._key = key
         self._redactor = redactor
@@ -216,7 +220,7 @@ class _Sending:
         finally:
             progress.close()
         faults.reach("tool.answered")
-        answer = read_result(result, self._redactor)
+        answer = read_result(result, self._redactor, self._room)
         went = Outcome.CUT if answer.is_cut else Outcome.OK
         made = await self._end(Made(answer.content, Outcome.ERROR if answer.is_error else went))
         faults.reach("tool.recorded")

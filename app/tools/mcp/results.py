@@ -37,6 +37,14 @@ NOTHING = "The tool answered without saying anything."
 CUT = "[The rest of the result was left out: it is too long.]"
 
 
+@dataclass(slots=True)
+class Room:
+    """What all results of one run may hold yet: they stay in its thread, and in every state."""
+
+    characters: int = 4_000_000
+    image_bytes: int = 16 * 1024 * 1024
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What becomes of a result in the conversation."""
@@ -47,9 +55,14 @@ class Answer:
     """Whether something was left out for its size."""
 
 
-def read_result(result: types.CallToolResult, redactor: Redactor) -> Answer:
-    """Everything of a result that a conversation can hold; what it cannot is named."""
-    reading = _Reading(redactor)
+def read_result(
+    result: types.CallToolResult, redactor: Redactor, room: Room | None = None
+) -> Answer:
+    """Everything of a result that a conversation can hold; what it cannot is named.
+
+    ``room`` is the run's, and becomes less.
+    """
+    reading = _Reading(redactor, room or Room())
     for block in result.content[:MOST_BLOCKS]:
         reading.add(block)
     if len(result.content) > MOST_BLOCKS:
@@ -64,6 +77,7 @@ class _Reading:
     """A result on its way."""
 
     redactor: Redactor
+    room: Room
     is_cut: bool = False
     _texts: list[str] = field(default_factory=list)
     _images: list[dict[str, Any]] = field(default_factory=list)
@@ -109,19 +123,22 @@ class _Reading:
         self.is_cut = True
 
     def _say(self, text: str) -> None:
-        said, is_cut = _bounded(text, self._left, self.redactor)
+        most = max(0, min(self._left, self.room.characters))
+        said, is_cut = _bounded(text, most, self.redactor)
         self.is_cut = self.is_cut or is_cut
         self._texts.append(said)
         self._left -= len(said)
+        self.room.characters -= len(said)
 
     def _show(self, data: str, mime_type: str) -> None:
         is_fitting = (
             mime_type in IMAGE_TYPES
             and len(self._images) < MOST_IMAGES
-            and _size(data) <= MOST_IMAGE_BYTES
+            and _size(data) <= min(MOST_IMAGE_BYTES, self.room.image_bytes)
         )
         shown = _unpacked(data) if is_fitting else None
         if shown is not None and not self.redactor.holds_secret([data, shown]):
+            self.room.image_bytes -= _size(data)
             url = f"data:{mime_type};base64,{data}"
             self._images.append({"type": "image_url", "image_url": {"url": url}})
         else:

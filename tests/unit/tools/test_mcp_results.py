@@ -14,6 +14,7 @@ from app.tools.mcp.results import (
     MOST_IMAGE_BYTES,
     NOTHING,
     Answer,
+    Room,
     read_result,
 )
 from app.tools.redaction import Redactor
@@ -159,3 +160,19 @@ class TestASecretWhereNoTextIs:
         shown = str(read_result(types.CallToolResult(content=[block]), redactor).content)
         assert shown.startswith("[Left out: ")
         assert "canary" not in shown
+
+
+class TestManyResultsOfOneRun:
+    def test_hold_together_what_there_is_room_for(self) -> None:
+        image = base64.b64encode(b"x" * MOST_IMAGE_BYTES).decode()
+        shown: list[Any] = [
+            said("y" * MOST_CHARACTERS),
+            types.ImageContent(data=image, mime_type="image/png"),
+        ]
+        room = Room(characters=2 * MOST_CHARACTERS, image_bytes=2 * MOST_IMAGE_BYTES)
+        answers = [
+            read_result(types.CallToolResult(content=shown), REDACTOR, room) for _ in range(10)
+        ]
+        held = sum(len(str(each.content)) for each in answers)
+        assert held < 2 * MOST_CHARACTERS + 3 * MOST_IMAGE_BYTES + 10_000
+        assert [each.is_cut for each in answers[-3:]] == [True] * 3
