@@ -7,7 +7,7 @@ from uuid import UUID
 
 import typer
 
-from app.cli import admin_limits, admin_plans, admin_queue, admin_vault
+from app.cli import admin_limits, admin_plans, admin_queue, admin_tools, admin_vault
 from app.cli.console import console
 from app.cli.failures import FAILED
 
@@ -15,13 +15,14 @@ SOMETHING_TO_DO = 3
 
 application = typer.Typer(
     help="Look after a deployment: who waits and why, what people may use and have used, what"
-    " became of a run, what dead processes left, which keys are in use. Shows ids, states, counts"
-    " and times, never what anybody wrote.",
+    " became of a run, what dead processes left, which keys are in use, which tool servers work."
+    " Shows ids, states, counts and times, never what anybody wrote.",
     no_args_is_help=True,
 )
 application.command()(admin_queue.queue)
 application.command()(admin_queue.pools)
 application.command()(admin_queue.usage)
+application.command()(admin_tools.tools)
 application.add_typer(admin_limits.application, name="limits")
 application.add_typer(admin_plans.application, name="plans")
 application.add_typer(admin_vault.application, name="vault")

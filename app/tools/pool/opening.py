@@ -120,7 +120,9 @@ async def _child(
     try:
         folder = make_folder(surroundings.folders, owner, server.name)
         command = command_of(transport, credential, folder)
-        child = await Child.start(command, surroundings.sandbox, surroundings.groups)
+        child = await Child.start(
+            command, surroundings.sandbox, surroundings.groups, surroundings.hear_errors
+        )
     except (ProgramMissing, FolderUnusable, OSError):
         raise ToolServerUnavailable(server.name, Reason.UNREACHABLE) from None
     try:

@@ -10,6 +10,8 @@ from app.tools.stdio.groups import Groups
 from app.tools.stdio.sandbox import Sandbox
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.tools.pool.http import OwnClients
 
 
@@ -22,3 +24,5 @@ class Surroundings:
     groups: Groups
     own_clients: OwnClients | None = None
     """Makes HTTP clients for servers that users added; without it, those are refused."""
+    hear_errors: Callable[[bytes], None] | None = None
+    """Hears what children write to their standard error; without it, that is dropped."""

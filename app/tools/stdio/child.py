@@ -15,6 +15,8 @@ from app.tools.stdio.command import LIMITS
 from app.tools.stdio.exits import ExitWatch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.tools.stdio.command import Command
     from app.tools.stdio.groups import Groups
     from app.tools.stdio.sandbox import Sandbox
@@ -35,8 +37,14 @@ _ERROR_CHUNK = 64 * 1024
 class Child:
     """A running child. Its end is noticed at once, whoever else holds its pipes."""
 
-    def __init__(self, process: asyncio.subprocess.Process, groups: Groups) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        groups: Groups,
+        hear_errors: Callable[[bytes], None] | None = None,
+    ) -> None:
         self.process = process
+        self._hear_errors = hear_errors
         self._groups = groups
         groups.begun(process.pid)
         self.exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -46,8 +54,16 @@ class Child:
         self._errors = asyncio.create_task(self._drop_errors(), name="tool server's stderr")
 
     @classmethod
-    async def start(cls, command: Command, sandbox: Sandbox, groups: Groups) -> Self:
+    async def start(
+        cls,
+        command: Command,
+        sandbox: Sandbox,
+        groups: Groups,
+        hear_errors: Callable[[bytes], None] | None = None,
+    ) -> Self:
         """Start it, in its own folder and as the leader of its own process group.
+
+        What it writes to its standard error is dropped, unless somebody is there to hear it.
 
         Raises:
             OSError: no process could be started.
@@ -72,7 +88,7 @@ class Child:
             cwd=command.folder,
             start_new_session=True,
         )
-        return cls(process, groups)
+        return cls(process, groups, hear_errors)
 
     @property
     def pid(self) -> int:
@@ -135,3 +151,5 @@ class Child:
         with contextlib.suppress(OSError, ValueError):
             while said := await self.process.stderr.read(_ERROR_CHUNK):
                 self.error_bytes += len(said)
+                if self._hear_errors is not None:
+                    self._hear_errors(said)

@@ -31,11 +31,16 @@ class Commands:
 
     async def __call__(self, *arguments: str) -> tuple[int, str]:
         """Exit status and output of ``stoa admin``."""
-        self._monkeypatch.setattr(sys, "argv", ["stoa", "admin", *arguments])
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            status = await asyncio.to_thread(_exit_status)
-        return status, said.getvalue()
+        return await run_command(self._monkeypatch, *arguments)
+
+
+async def run_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
+    """Exit status and output of ``stoa admin`` in the environment as it is."""
+    monkeypatch.setattr(sys, "argv", ["stoa", "admin", *arguments])
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        status = await asyncio.to_thread(_exit_status)
+    return status, said.getvalue()
 
 
 def _exit_status() -> int:
