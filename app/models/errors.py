@@ -61,6 +61,7 @@ class ModelUnsupported(ModelError):
 class ToolsUnsupported(ModelUnsupported):
     """The model was offered tools, and is none that calls any."""
 
+    code = "model_tools_unsupported"
     message = "The model does not support tools."
 
 

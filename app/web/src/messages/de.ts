@@ -97,6 +97,7 @@ export const de: Catalogue = {
       model_missing: "Das Sprachmodell ist auf dem Modellserver nicht eingerichtet.",
       model_busy: "Das Sprachmodell ist ausgelastet. Bitte versuchen Sie es gleich noch einmal.",
       model_unsupported: "Das Sprachmodell kann nicht, was von ihm verlangt wurde.",
+      model_tools_unsupported: "Das Sprachmodell ruft keine Werkzeuge auf.",
       model_failed: "Das Sprachmodell ist während der Antwort ausgefallen.",
       model_empty: "Das Sprachmodell wurde gestartet, hat aber nicht geantwortet.",
       model_stream_cut: "Das Sprachmodell hat mitten in der Antwort abgebrochen.",

@@ -94,6 +94,7 @@ export const en = {
       model_missing: "The language model is not installed on the model server.",
       model_busy: "The language model is busy. Please try again in a moment.",
       model_unsupported: "The language model cannot do what was asked of it.",
+      model_tools_unsupported: "The language model does not call tools.",
       model_failed: "The language model failed while it was answering.",
       model_empty: "The language model was started but did not answer.",
       model_stream_cut: "The language model broke off in the middle of its answer.",
