@@ -24,6 +24,10 @@ TRIAL_SECONDS = 10.0
 
 _WITHOUT_PWD = ("/usr/bin/env", "-u", "PWD")
 """Bubblewrap sets that, and the environment is to be what was asked for."""
+_SCRATCH_BYTES = str(256 * 1024**2)
+"""What a child may keep in each place that is memory."""
+_READ_ONLY = ("--remount-ro", "/dev", "--remount-ro", "/")
+"""What bubblewrap makes of memory to hang the rest into: nothing more is kept in it."""
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 _FILES = (
     "alternatives",
@@ -52,12 +56,15 @@ class Sandbox:
     """How children are kept apart; without a program, they are not."""
 
     program: str | None = None
+    is_sized: bool = True
+    """Whether this bubblewrap bounds what is kept in memory; it does since 0.7."""
 
     def wrap(self, command: Command) -> tuple[str, ...]:
         """What to execute so that the command runs within."""
         if self.program is None:
             return command.argv
-        return (self.program, *_arguments(command), "--", *_WITHOUT_PWD, *command.argv)
+        arguments = _arguments(command, is_sized=self.is_sized)
+        return (self.program, *arguments, "--", *_WITHOUT_PWD, *command.argv)
 
 
 async def choose_sandbox(wanted: Literal["auto", "bubblewrap", "none"]) -> Sandbox:
@@ -69,8 +76,9 @@ async def choose_sandbox(wanted: Literal["auto", "bubblewrap", "none"]) -> Sandb
     if wanted == "none":
         return Sandbox()
     program = shutil.which("bwrap")
-    if program is not None and await _works(program):
-        return Sandbox(program)
+    for is_sized in (True, False):
+        if program is not None and await _works(program, is_sized=is_sized):
+            return Sandbox(program, is_sized)
     if wanted == "bubblewrap":
         raise SettingsError(
             "STOA_MCP_SANDBOX is bubblewrap, and bwrap does not work here: install it and allow"
@@ -81,11 +89,12 @@ async def choose_sandbox(wanted: Literal["auto", "bubblewrap", "none"]) -> Sandb
     return Sandbox()
 
 
-async def _works(program: str) -> bool:
+async def _works(program: str, *, is_sized: bool) -> bool:
     try:
         trial = await asyncio.create_subprocess_exec(
             program,
-            *_base(),
+            *_base(is_sized=is_sized),
+            *_READ_ONLY,
             "--",
             "/bin/true",
             stdin=asyncio.subprocess.DEVNULL,
@@ -103,7 +112,7 @@ async def _works(program: str) -> bool:
         return False
 
 
-def _base() -> Iterator[str]:
+def _base(*, is_sized: bool) -> Iterator[str]:
     yield from ("--die-with-parent", "--unshare-user-try", "--unshare-pid", "--unshare-ipc")
     yield from (
         "--cap-drop",
@@ -115,22 +124,25 @@ def _base() -> Iterator[str]:
         "--dev",
         "/dev",
     )
-    yield from ("--tmpfs", "/tmp")  # noqa: S108 - the sandbox's own
+    for place in ("/tmp", "/dev/shm"):  # noqa: S108 - the sandbox's own
+        yield from ("--size", _SCRATCH_BYTES) if is_sized else ()
+        yield from ("--tmpfs", place)
     for place in _SYSTEM:
         yield from ("--ro-bind-try", place, place)
     for name in _FILES:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
 
 
-def _arguments(command: Command) -> Iterator[str]:
-    yield from _base()
+def _arguments(command: Command, *, is_sized: bool) -> Iterator[str]:
+    yield from _base(is_sized=is_sized)
     readable = (sys.prefix, sys.base_prefix, *command.readable)
     for place in dict.fromkeys((*readable, *_program(command.argv[0], readable))):
         yield from ("--ro-bind-try", place, place)
     folder = str(command.folder)
     # Wherever the folders are: nobody else's is below what may be read.
-    yield from ("--tmpfs", str(command.folder.parent.parent))
-    yield from ("--bind", folder, folder, "--chdir", folder)
+    others = str(command.folder.parent.parent)
+    yield from ("--tmpfs", others, "--bind", folder, folder, "--chdir", folder)
+    yield from (*_READ_ONLY, "--remount-ro", others)
 
 
 def _program(program: str, readable: tuple[str, ...]) -> Iterator[str]:

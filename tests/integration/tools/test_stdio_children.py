@@ -238,6 +238,29 @@ class TestSandbox:
         around = Sandboxed(mine, "-c", look, str(theirs), str(mine), readable=(str(tmp_path),))
         assert await around.output() == ["False", "True"]
 
+    async def test_lets_nobody_fill_the_machines_memory_with_files(self, tmp_path: Path) -> None:
+        try:
+            await choose_sandbox("bubblewrap")
+        except SettingsError:
+            pytest.skip("bubblewrap does not work here")
+        look = """
+import os, pathlib, sys
+def is_kept(place):
+    try:
+        pathlib.Path(place, "file").write_text("x")
+    except OSError:
+        return False
+    return True
+print(*(is_kept(each) for each in ("/", "/etc", "/dev", "../..", "..", ".", "/tmp", "/dev/shm")))
+print(max(os.statvfs(each).f_blocks * os.statvfs(each).f_frsize for each in ("/tmp", "/dev/shm")))
+open("/dev/null", "w").write("x")
+"""
+        async with running_pool(tmp_path, "bubblewrap") as pool:
+            mine = Path(json.loads(await once(pool, somebody(), quick(), "whoami"))["folder"])
+        *kept, most = await Sandboxed(mine, "-c", look).output()
+        assert kept == ["False"] * 5 + ["True"] * 3
+        assert int(most) <= 256 * 1024**2
+
     async def test_that_is_insisted_on_and_missing_stops_the_start(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
