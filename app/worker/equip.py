@@ -8,8 +8,9 @@ not the run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import structlog
@@ -50,6 +51,8 @@ CALLS_AT_ONCE = 8
 """Of one run's tools."""
 NO_ROOM = "no_room"
 """Why a server's tools, or some of them, are missing: the model's window is too small for all."""
+MOST_MISFITS = 32
+"""Tools for which there was no room, after which no more are looked at."""
 LISTING_SECONDS = 10.0
 """How long a run waits for servers that nobody has asked for their tools yet."""
 FAILING_SECONDS = 2.0
@@ -88,15 +91,18 @@ class Outfitter:
             _LettingGo(self._tools.credentials, self._tools.pool),
             Ledger(self._database, run, thread_id),
         )
-        bound = []
-        missing = []
-        for each in servers:
-            found = listings[each.server.name]
-            if isinstance(found, Unavailable):
-                missing.append(found)
-            else:
-                bound += bind_tools(each.server, found, calls)
-        tools, crowded_out = within_room(tools, bound, self._tools.tool_tokens)
+        found = [(each.server, listings[each.server.name]) for each in servers]
+        missing = [tools_of for _, tools_of in found if isinstance(tools_of, Unavailable)]
+        offered = (
+            (server.name, partial(bind_tools, server, [listed], calls))
+            for server, tools_of in found
+            if not isinstance(tools_of, Unavailable)
+            for listed in tools_of
+        )
+        # Schemas of any servers are work for the processor: others' runs go on meanwhile.
+        tools, crowded_out = await asyncio.to_thread(
+            within_room, tools, offered, self._tools.tool_tokens
+        )
         missing += crowded_out
         return Equipment(tools, missing, recall, sees_images, slots, RecordedCalls(calls))
 
@@ -170,25 +176,32 @@ class Outfitter:
 
 
 def within_room(
-    ours: Mapping[str, AgentTool], theirs: Sequence[AgentTool], tokens: int
+    ours: Mapping[str, AgentTool],
+    offered: Iterable[tuple[str, Callable[[], Sequence[AgentTool]]]],
+    tokens: int,
 ) -> tuple[dict[str, AgentTool], list[Unavailable]]:
     """As many tools as the model's window has room for, ours first, and whose were left out.
 
-    Nothing of a server's stands in the place of a tool of ours.
+    Nothing of a server's stands in the place of a tool of ours. ``offered`` are servers' names,
+    each with what makes one tool of theirs: nobody looks at more once many did not fit.
     """
     tools = dict(ours)
     left = tokens - _cost(*ours.values())
     crowded_out: dict[str, Unavailable] = {}
-    for tool in theirs:
-        cost = _cost(tool)
-        if tool.name in tools:
-            continue
-        if cost > left:
-            server = tool.server or ""
+    misfits = 0
+    for server, bind in offered:
+        if misfits == MOST_MISFITS:
             crowded_out[server] = Unavailable(server, NO_ROOM)
             continue
-        tools[tool.name] = tool
-        left -= cost
+        for tool in bind():
+            if tool.name in tools:
+                continue
+            if (cost := _cost(tool)) > left:
+                misfits += 1
+                crowded_out[server] = Unavailable(server, NO_ROOM)
+                continue
+            tools[tool.name] = tool
+            left -= cost
     return tools, list(crowded_out.values())
 
 

@@ -22,7 +22,7 @@ DEEPEST = 12
 LONGEST_TEXT = 1000
 MOST_VALUES = 200
 """Of an enumeration, or of names that are required."""
-MOST_CHARACTERS = 64 * 1024
+MOST_CHARACTERS = 32 * 1024
 """Of all texts and names: what a reference stands for is written out as often as it is named."""
 
 _RESERVED: Final = frozenset({"userid", "namespace", "tenant", "tenantid"})

@@ -25,7 +25,7 @@ MAX_TITLE = 200
 MAX_DESCRIPTION = 8192
 MAX_SCHEMA_BYTES = 64 * 1024
 MAX_SCHEMA_DEPTH = 24
-MAX_LISTING_BYTES = 1024 * 1024
+MAX_LISTING_BYTES = 512 * 1024
 """Of all descriptions and schemas together."""
 
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
