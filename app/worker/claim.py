@@ -111,7 +111,8 @@ class Claimer:
         except TimeoutError:
             # A call that may change the world is never half made, as long as its time-out allows.
             await self._until_idle(hurried, self._is_finishing)
-            log.warning("steps cut off by the end of the worker", runs=len(self._tasks))
+            if self._tasks:
+                log.warning("steps cut off by the end of the worker", runs=len(self._tasks))
         finally:
             hurried.cancel()
 

@@ -12,6 +12,7 @@ from compose_spec import PyCompose
 
 from app.api.services import identity_settings
 from app.settings import Settings, load_settings
+from app.tools.servers import Timeouts
 from tests.support.vaults import keys_of
 from tests.unit.deploy.composition import (
     DEPLOY,
@@ -175,6 +176,10 @@ class TestTheSettingsOfStoa:
         assert settings.required("maintenance_database_url")
         assert settings.metrics_port is not None
         assert "ports" not in services()["worker"]
+
+    def test_of_the_worker_give_a_call_of_a_tool_its_time_when_it_ends(self) -> None:
+        seconds = int(services()["worker"]["stop_grace_period"].removesuffix("s"))
+        assert seconds >= Timeouts().call + 15  # as docs/operating.md counts
 
     def test_of_the_worker_have_no_part_in_identity(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
