@@ -214,8 +214,10 @@ class _Sending:
         except Asked as asked:
             return await self._ask(asked)
         except Exception as error:  # noqa: BLE001 - whatever a library makes of an answer
-            if isinstance(error, ToolServerUnavailable) and _is_refusal(error):
-                return await self._refused(error)
+            if isinstance(error, ToolServerUnavailable):
+                self.was_refused = _is_refusal(error)
+                if error.is_unheard:
+                    return await self._unheard(error)
             return _failed(call, error)
         finally:
             progress.close()
@@ -226,9 +228,12 @@ class _Sending:
         faults.reach("tool.recorded")
         return made
 
-    async def _refused(self, error: ToolServerUnavailable) -> Made:
-        """Let the call be made again under its key: whoever is not let in has had no effect."""
-        self.was_refused = True
+    async def _unheard(self, error: ToolServerUnavailable) -> Made:
+        """Let the call be made again under its key: what is not let in has had no effect.
+
+        That the connection ended because another call's credential was refused says nothing of
+        this one, which may be under way at the server.
+        """
         if self._key is not None:
             await self._ledger.end(self._site, self._key, "asking")
         return Made(_unusable(error.reason), again=True)

@@ -35,9 +35,12 @@ async def call_tool(
     arguments: dict[str, Any],
     meta: dict[str, Any],
     progress: Progress | None,
+    let_in: Callable[[], None],
     server: str,
 ) -> mcp_types.CallToolResult:
     """Make a call; an error that the server answers with is a result.
+
+    ``let_in`` is told once the server deals with it, though there is no result yet.
 
     Raises:
         Asked: the server has questions that are not answered yet.
@@ -47,7 +50,7 @@ async def call_tool(
     failed = _failed_requests(line)
     try:
         with line.asking.during(questions):
-            result = await _rounds(line, tool, arguments, meta, progress, questions)
+            result = await _rounds(line, tool, arguments, meta, progress, let_in, questions)
     except MCPError as error:
         _assert_answered(line, error, failed, server)
         result = _as_result(error)
@@ -66,6 +69,7 @@ async def _rounds(
     arguments: dict[str, Any],
     meta: dict[str, Any],
     progress: Progress | None,
+    let_in: Callable[[], None],
     questions: CallQuestions | None,
 ) -> mcp_types.CallToolResult:
     """Call, and call again with replies, until there is a result."""
@@ -84,6 +88,7 @@ async def _rounds(
         )
         if isinstance(result, mcp_types.CallToolResult):
             return result
+        let_in()
         state = result.request_state
         if result.input_requests:
             rounds += 1

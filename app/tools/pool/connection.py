@@ -45,6 +45,12 @@ class _Timed:
     """A call under way."""
 
     outcome: str = "lost"
+    is_let_in: bool = False
+    """Whether the server has begun to deal with it, for sure."""
+
+    def let_in(self) -> None:
+        """The server has said something of it."""
+        self.is_let_in = True
 
 
 class Connection:
@@ -154,11 +160,20 @@ class Connection:
 
         line = self._line
         if line is None or self.ended.done():
-            raise self._unavailable()
-        call = call_tool(line, tool, dict(arguments), dict(meta), progress, self.server.name)
+            raise self._unavailable(is_unheard=True)
         with self._timed() as timed:
-            async with asyncio.timeout(seconds):
-                result = await self._while_open(call)
+            call = call_tool(
+                line, tool, dict(arguments), dict(meta), progress, timed.let_in, self.server.name
+            )
+            try:
+                async with asyncio.timeout(seconds):
+                    result = await self._while_open(call)
+            except ToolServerUnavailable as error:
+                is_unheard = not timed.is_let_in and line.wire.turned_away(meta)
+                reason = Reason(error.reason)
+                raise ToolServerUnavailable(
+                    self.server.name, reason, is_unheard=is_unheard
+                ) from None
             timed.outcome = "error" if result.is_error else "ok"
         self._answered()
         return result
@@ -187,9 +202,9 @@ class Connection:
         if self._opening is None or not self._opening.expired():
             self.close(reason)
 
-    def _unavailable(self) -> ToolServerUnavailable:
+    def _unavailable(self, *, is_unheard: bool = False) -> ToolServerUnavailable:
         reason = self.ended.result() if self.ended.done() else Reason.CLOSED
-        return ToolServerUnavailable(self.server.name, reason)
+        return ToolServerUnavailable(self.server.name, reason, is_unheard=is_unheard)
 
     async def _while_open(self, work: Coroutine[Any, Any, T]) -> T:
         """Do this, but no longer than the connection can be used."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from app.tools.servers import CredentialKind, McpServer, Unavailable
 
-_UNAUTHORIZED = 401
+UNAUTHORIZED = 401
 _FORBIDDEN = 403
 
 
@@ -35,9 +35,11 @@ class Reason(StrEnum):
 class ToolServerUnavailable(Exception):
     """A server's tools cannot be used now."""
 
-    def __init__(self, server: str, reason: Reason) -> None:
+    def __init__(self, server: str, reason: Reason, *, is_unheard: bool = False) -> None:
         super().__init__(str(reason))
         self.unavailable = Unavailable(server, reason)
+        self.is_unheard = is_unheard
+        """Whether the call was not sent, or not let in: it has had no effect."""
 
     @property
     def reason(self) -> str:
@@ -47,10 +49,10 @@ class ToolServerUnavailable(Exception):
 
 def reason_of_status(status: int, server: McpServer) -> Reason:
     """What an HTTP status above 399 means for a server's user."""
-    if status == _UNAUTHORIZED:
+    if status == UNAUTHORIZED:
         match server.credential.kind:
             case CredentialKind.OAUTH:
                 return Reason.NEEDS_AUTHORIZATION
             case CredentialKind.HEADER:
                 return Reason.NEEDS_KEY
-    return Reason.REFUSED if status in (_UNAUTHORIZED, _FORBIDDEN) else Reason.UNREACHABLE
+    return Reason.REFUSED if status in (UNAUTHORIZED, _FORBIDDEN) else Reason.UNREACHABLE

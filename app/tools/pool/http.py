@@ -58,8 +58,10 @@ def operators_client(
 class Answers:
     """What one connection's requests are answered with: looked at, and bounded."""
 
-    def __init__(self, failed: Callable[[int], None], too_long: Callable[[], None]) -> None:
-        """``failed`` is told of statuses that stand for no answer, ``too_long`` of what is cut."""
+    def __init__(
+        self, failed: Callable[[httpx2.Response], None], too_long: Callable[[], None]
+    ) -> None:
+        """``failed`` is told of what stands for no answer, ``too_long`` of what is cut."""
         self._failed = failed
         self._too_long = too_long
 
@@ -76,7 +78,7 @@ class Answers:
 
     async def _look(self, response: httpx2.Response) -> None:
         if response.status_code >= _FAILED and not _is_an_answer(response):
-            self._failed(response.status_code)
+            self._failed(response)
         # Nobody asked for it to be packed, and what it unpacks to is not bounded.
         if "content-encoding" in response.headers:
             del response.headers["content-encoding"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,12 +15,12 @@ from fastmcp.client.transports.http import StreamableHttpTransport
 from mcp import ClientSession
 from mcp.shared.message import SessionMessage
 
-from app.tools.pool.failures import Reason, reason_of_status
+from app.tools.pool.failures import UNAUTHORIZED, Reason, reason_of_status
 from app.tools.pool.http import MAX_ANSWER_BYTES, Answers, ClientFactory
 from app.tools.pool.pacing import Nodes, PacedMessages
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client.session import ElicitationFnT
@@ -74,6 +75,10 @@ class StdioWire(ClientTransport):
         self._elicit = elicit
         self.loss = Loss()
         child.exited.add_done_callback(lambda _: self.loss.settle(Reason.EXITED))
+
+    def turned_away(self, _meta: Mapping[str, Any]) -> bool:
+        """Nobody has to prove anything to a child."""
+        return False
 
     @asynccontextmanager
     async def connect_session(
@@ -169,6 +174,7 @@ class HttpWire(StreamableHttpTransport):
         """How many requests were answered with a failure."""
         self.failure: Reason | None = None
         """What the last one meant."""
+        self._turned_away: list[Mapping[str, Any]] = []
 
     @asynccontextmanager
     async def connect_session(
@@ -187,17 +193,32 @@ class HttpWire(StreamableHttpTransport):
         finally:
             self.loss.settle(self.failure or Reason.UNREACHABLE)
 
-    def _failed(self, status: int) -> None:
+    def turned_away(self, meta: Mapping[str, Any]) -> bool:
+        """Whether the request with this ``_meta`` was not let in, whatever became of others."""
+        return bool(meta) and any(meta.items() <= each.items() for each in self._turned_away)
+
+    def _failed(self, response: httpx2.Response) -> None:
         """A credential that is refused, or a forgotten session, ends the connection.
 
         Other failures belong to their request: a server of an older protocol answers the question
         for a newer one so.
         """
         self.failed += 1
-        self.failure = reason_of_status(status, self._server)
-        forgotten = status == _NOT_FOUND and self.get_session_id() is not None
+        self.failure = reason_of_status(response.status_code, self._server)
+        if response.status_code == UNAUTHORIZED:
+            self._turned_away.append(_meta_of(response.request))
+        forgotten = response.status_code == _NOT_FOUND and self.get_session_id() is not None
         if forgotten or self.failure is not Reason.UNREACHABLE:
             self.loss.settle(self.failure)
+
+
+def _meta_of(request: httpx2.Request) -> Mapping[str, Any]:
+    """The ``_meta`` of what was asked; empty where there is none."""
+    try:
+        meta = json.loads(request.content)["params"]["_meta"]
+    except (httpx2.RequestNotRead, ValueError, LookupError, TypeError):
+        return {}
+    return meta if isinstance(meta, dict) else {}
 
 
 def _ours(given: dict[str, Any], elicit: ElicitationFnT) -> Any:  # noqa: ANN401 - as given

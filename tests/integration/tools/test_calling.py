@@ -14,7 +14,10 @@ import mcp_types as types
 import pytest
 
 from app.stopping import RunStop
-from app.tools.mcp.calling import DISCONNECTED
+from app.tools.ledger import Ledger
+from app.tools.mcp.calling import DISCONNECTED, ServerCalls
+from app.tools.servers import Credential
+from app.tools.site import CallSite
 from app.worker import equip
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
@@ -429,6 +432,48 @@ class TestACredential:
         ]
         assert (await his.call("notes__write")).text == "There is no tool of this name."
         assert server.requests == []
+
+
+class TestACredentialThatIsRefusedInMidCall:
+    async def test_leaves_what_was_under_way_in_doubt_and_it_is_not_made_again(
+        self,
+        office: Office,
+        superuser: asyncpg.Connection,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Another call's refusal says nothing of one that the server has begun."""
+        async with http_tool_server() as far:
+            worker = await office.open(
+                {"far": {"url": far.url, "stoa": {"credential": {"kind": "oauth"}}}}
+            )
+            credentials = worker.services.credentials
+            monkeypatch.setattr(credentials, "current", _always_the_same)
+            monkeypatch.setattr(credentials, "refused", _renewed)
+            server = (await worker.services.connections.find(office.run, "far")).server
+            calls = ServerCalls(
+                office.run,
+                worker.services.pool,
+                credentials,
+                Ledger(office.tenants, office.run, office.thread),
+            )
+            first = asyncio.create_task(calls.make(CallSite("m", "first"), server, "hang", {}))
+            await far.hanging.wait()
+            far.hanging.clear()
+            far.status = 401
+            await calls.make(CallSite("m", "second"), server, "large", {})
+            far.status = None
+            assert (await first).outcome == "lost"
+            assert not far.hanging.is_set()
+            found = await superuser.fetch("SELECT tool_call_id, state FROM effects")
+            assert dict(found) == {"first": "started", "second": "asking"}
+
+
+async def _always_the_same(*_: object) -> Credential:
+    return Credential(1)
+
+
+async def _renewed(*_: object) -> None:
+    """There is another one now."""
 
 
 class TestStopping:

@@ -245,6 +245,25 @@ class TestHttp:
                 await called(connection, "add", a=1, b=2)
         assert caught.value.reason == Reason.NEEDS_KEY
 
+    async def test_of_two_calls_only_the_one_that_was_refused_is_known_to_be_unheard(
+        self, pool: ToolPool, far: HttpToolServer
+    ) -> None:
+        server = at(far.url, credential=CredentialRule(CredentialKind.OAUTH))
+        async with pool.lease(somebody(), server, NO_CREDENTIAL) as connection:
+
+            async def call(tool: str, key: str) -> bool:
+                with pytest.raises(ToolServerUnavailable) as caught:
+                    await connection.call(tool, {}, meta={"example.com/key": key}, seconds=20)
+                assert caught.value.reason == Reason.NEEDS_AUTHORIZATION
+                return caught.value.is_unheard
+
+            under_way = asyncio.create_task(call("hang", "first"))
+            await far.hanging.wait()
+            far.status = 401
+            assert await call("large", "second")
+            assert not await under_way
+            assert await call("large", "third")  # there is nothing to send it over any more
+
     async def test_a_redirect_is_not_followed_even_within_the_same_place(
         self, pool: ToolPool, far: HttpToolServer
     ) -> None:

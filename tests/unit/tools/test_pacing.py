@@ -109,7 +109,7 @@ async def read(kind: str, *said: bytes) -> str:
     def make(*_: Any, **__: Any) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(transport=httpx2.MockTransport(send))
 
-    answers = Answers(lambda _status: None, lambda: told.append("too long"))
+    answers = Answers(lambda _response: None, lambda: told.append("too long"))
     async with answers.client(make, {}) as client:
         with suppress(AnswerTooLong):
             await client.get("https://far.example/mcp")
