@@ -20,16 +20,17 @@ LANGUAGE sql AS $$
   SELECT FROM public.users u WHERE u.user_id = p_user FOR NO KEY UPDATE
 $$;
 
--- Refuses what was written where the person then keeps more than they may. Of memories, whatever
--- their size, there are as many as can be searched in a moment.
+-- Refuses what was written where the person then keeps more than they may. Of memories and of other
+-- items, whatever their size, there are as many as can be searched in a moment.
 CREATE OR REPLACE FUNCTION tenant.require_memory(p_user uuid, p_defaults jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
   IF tenant.memory_bytes(p_user)
       > (tenant.limits_of(p_user, p_defaults) ->> 'memory_bytes')::bigint
-    OR 10000 < (
-      SELECT count(*) FROM public.store s
-      WHERE s.user_id = p_user AND s.prefix = tenant.memory_prefix(p_user)
+    OR (
+      SELECT count(*) > 50000
+        OR count(*) FILTER (WHERE s.prefix = tenant.memory_prefix(p_user)) > 10000
+      FROM public.store s WHERE s.user_id = p_user
     )
   THEN
     RAISE EXCEPTION 'the store is full' USING ERRCODE = 'ST008', DETAIL = 'memory_bytes';

@@ -240,3 +240,23 @@ class TestNamespaces:
         assert len(await listed(offset=1)) == 2
         for body in ({"max_depth": 0}, {"prefix": ["a.b"]}, {"limit": 0}, {"suffix": [""]}):
             assert (await http.post("/store/namespaces", json=body)).status_code == 422
+
+
+class TestAsManyItemsAsCanBeSearchedInAMoment:
+    async def test_are_kept_however_small_they_are(self, service: RunningService) -> None:
+        http = service.client("keeps-crumbs")
+        await put(http)
+        connection = await asyncpg.connect(service.postgres.dsn("owner", service.database))
+        try:
+            await connection.execute("SET session_replication_role = replica")  # no index of words
+            await connection.execute(
+                "INSERT INTO store (user_id, prefix, key, value)"
+                " SELECT $1::text::uuid, $1::text || '.notes.travel', n::text, '{}'"
+                " FROM generate_series(2, 50000) n",
+                (await http.get("/me")).json()["user_id"],
+            )
+        finally:
+            await connection.close()
+        refused = await http.put("/store/items", json={**NOTE, "key": "one more"})
+        assert (refused.status_code, refused.json()["code"]) == (429, "memory_full")
+        await put(http)  # what is there already may be replaced
