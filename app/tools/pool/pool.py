@@ -8,8 +8,6 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
-import structlog
-
 from app.stopping import end_task
 from app.tools.pool.admission import PoolLimits, admit
 from app.tools.pool.breaker import Breaker, Breakers
@@ -17,6 +15,7 @@ from app.tools.pool.connection import Connection
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.leased import ConnectionKey, ToolConnection
 from app.tools.pool.surroundings import Surroundings
+from app.tools.pool.telling import Telling
 from app.tools.pool.watching import Unwatched
 from app.tools.pool.wishes import Wishes
 from app.tools.servers import Credential, ListedTool, McpServer, Scope, StdioTransport
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from app.tools.pool.watching import Watch
     from tenancy.principal import UserId
 
-log = structlog.get_logger(__name__)
 
 STOP_SECONDS = 10.0
 """How long connections may take to close when the process ends."""
@@ -73,6 +71,7 @@ class ToolPool:
         self._limits = limits or PoolLimits()
         self._own_clients = own_clients
         self._watch = watch or Unwatched()
+        self._telling = Telling()
         self._surroundings: Surroundings | None = None
         self._groups = Groups()
         self._current: dict[ConnectionKey, Connection] = {}
@@ -296,14 +295,11 @@ class ToolPool:
         if self._current.get(connection.key) is connection:
             del self._current[connection.key]
         if connection.ended.result() is not Reason.CLOSED:
-            breaker.failed(asyncio.get_running_loop().time())
-            self._watch.lost(connection.server.log_name, connection.ended.result())
-            log.warning(
-                "tool server lost",
-                server=connection.server.log_name,
-                reason=connection.ended.result(),
-                failures=breaker.failures,
-            )
+            now = asyncio.get_running_loop().time()
+            name, reason = connection.server.log_name, connection.ended.result()
+            breaker.failed(now)
+            self._watch.lost(name, reason)
+            self._telling.lost(name, reason, now)
 
     def _gone(self, connection: Connection) -> None:
         del self._tasks[connection]
