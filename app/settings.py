@@ -266,6 +266,12 @@ class Settings(BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
+    @field_validator("embedding_model", "public_url", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        """As Compose has a variable that nobody has filled in."""
+        return value or None
+
     @field_validator(
         "database_url",
         "dispatch_database_url",

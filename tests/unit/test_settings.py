@@ -113,3 +113,13 @@ class TestSettingsThatDoNotFitEachOther:
     def test_are_both_named(self, complaint: Complaint) -> None:
         said = complaint(STOA_LEASE_SECONDS="5")
         assert said.startswith("STOA_LEASE_SECONDS must be at least twice STOA_HEARTBEAT_SECONDS")
+
+
+class TestAVariableThatNobodyFilledIn:
+    @pytest.mark.parametrize("name", ["embedding_model", "public_url", "vault_keys"])
+    def test_is_no_setting(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv(f"STOA_{name.upper()}", "")
+        assert getattr(load_settings(), name) is None
