@@ -37,7 +37,10 @@ END_SECONDS = 2.0
 CLOSE_SECONDS = 10.0
 """How long closing may take, whatever the server does meanwhile."""
 RELIST_SECONDS = 1.0
-"""Between two listings, however often a server says that its tools have changed."""
+RELISTS_PER_SECOND = 1 / 30
+MOST_RELISTS = 10.0
+"""Between two listings, however often a server says that its tools have changed; and so many in a
+row, before its pace is that of the above."""
 
 
 @dataclass(slots=True)
@@ -267,10 +270,12 @@ class Connection:
     async def _keep(self, line: Line) -> None:
         """Until it is closed or lost, list anew when the server's tools have changed."""
         from app.tools.pool.calling import watch_changes  # noqa: PLC0415 - as in opening
+        from app.tools.pool.pacing import Pace  # noqa: PLC0415 - as in opening
 
         watch = asyncio.create_task(
             watch_changes(line, self._changed.set), name="watch of a tool server's tools"
         )
+        pace = Pace(RELISTS_PER_SECOND, MOST_RELISTS)
         try:
             while not self.ended.done():
                 await self._changed.wait()
@@ -282,7 +287,8 @@ class Connection:
                         await self._while_open(self._list(line))
                 except TimeoutError:  # it may be busy with a call: what was listed stays
                     self._changed.set()
-                await asyncio.wait({self.ended}, timeout=RELIST_SECONDS)
+                pause = max(RELIST_SECONDS, pace.owed(1))
+                await asyncio.wait({self.ended}, timeout=pause)
         finally:
             await end_task(watch)
 

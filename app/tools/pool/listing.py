@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_PAGES = 32
 MAX_TOOLS = 256
+MOST_LOOKED_AT = 1024
+"""Of one listing: what an operator's allow and deny lists leave may be among many."""
 MAX_NAME = 128
 MAX_TITLE = 200
 MAX_DESCRIPTION = 8192
@@ -71,8 +73,10 @@ def within_bounds(
     A listing is stored and shown: what the server repeats in it of its user's credential is not.
     """
     kept: dict[str, ListedTool] = {}
-    left_out, size = 0, 0
-    for tool in tools:
+    size = 0
+    looked_at = tools[:MOST_LOOKED_AT]
+    left_out = len(tools) - len(looked_at)
+    for tool in looked_at:
         if not server.offers(tool.name):
             continue
         listed = _listed(tool, redactor)

@@ -26,7 +26,7 @@ COST_OF_REQUEST = 50.0
 LINES_PER_SECOND = 1000.0
 MOST_LINES = 20_000.0
 """The same of one stream's lines, which need not be messages."""
-MOST_NODES = 250_000
+MOST_NODES = 100_000
 """Objects and lists in one document or event: each takes far more room than it has letters."""
 _PIECE = 1024
 _MANY_LINES = 500
@@ -43,10 +43,14 @@ class Pace:
 
     async def take(self, cost: float) -> None:
         """Wait until this much more may be heard."""
+        if (wait := self.owed(cost)) > 0:
+            await asyncio.sleep(wait)
+
+    def owed(self, cost: float) -> float:
+        """How many seconds to wait for this much more; none, where that is less than 0."""
         now = asyncio.get_running_loop().time()
         self._worked_off = max(self._worked_off, now) + cost / self._per_second
-        if (wait := self._worked_off - self._ahead - now) > 0:
-            await asyncio.sleep(wait)
+        return self._worked_off - self._ahead - now
 
 
 class PacedMessages(Generic[T]):

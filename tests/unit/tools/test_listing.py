@@ -121,6 +121,12 @@ class TestVersion:
         assert listed(tool("a")).version != listed(tool("a", "changed")).version
 
 
+class TestAListOfTensOfThousands:
+    def test_is_not_looked_through(self) -> None:
+        listing = listed(*(tool("same") for _ in range(5000)), tool("last"))
+        assert (names(listing), listing.left_out) == (["same"], 5000)
+
+
 class TestAToolThatCannotBeStored:
     @pytest.mark.parametrize(
         "schema", [{"default": float("nan")}, {"maximum": float("inf")}, {"description": "a\x00b"}]

@@ -13,8 +13,9 @@ import pytest
 from mcp.shared.message import SessionMessage
 
 from app.tools.pool import pacing
+from app.tools.pool.connection import MOST_RELISTS, RELISTS_PER_SECOND
 from app.tools.pool.http import Answers, AnswerTooLong
-from app.tools.pool.pacing import MOST_NODES, PacedMessages, paced_lines
+from app.tools.pool.pacing import MOST_NODES, Pace, PacedMessages, paced_lines
 
 PING = SessionMessage(mcp_types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping"))
 NOTE = SessionMessage(mcp_types.JSONRPCNotification(jsonrpc="2.0", method="notifications/x"))
@@ -67,6 +68,14 @@ class TestMessagesOfAServer:
         heard = [each async for each in PacedMessages(stream)]
         assert len(heard) == 200
         assert max(waits, default=0.0) == pytest.approx(seconds)
+
+
+class TestListingAnew:
+    def test_is_done_some_times_in_a_row_and_seldom_then(self, waits: list[float]) -> None:
+        pace = Pace(RELISTS_PER_SECOND, MOST_RELISTS)
+        owed = [pace.owed(1) for _ in range(12)]
+        assert [max(0, round(each)) for each in owed] == [0] * 10 + [30, 60]
+        assert waits == []
 
 
 class TestLinesOfAStream:
