@@ -20,7 +20,7 @@ from app.agent.asking import (
 from app.agent.equipment import equipment
 from app.agent.prompt import build_prompt
 from app.agent.state import SHOWN, AgentState, AskingCall, ToolTask
-from app.agent.toolless import ToolOffer
+from app.agent.toolless import ToolOffer, unused_servers
 from app.stopping import stop_of
 from app.tools.calls import AgentTool, error_result, run_call
 from app.tools.described import described
@@ -69,6 +69,8 @@ def build_agent(
         usable = {**run.tools, **by_name}.values()
 
         async def ask(offered: Sequence[Description]) -> AIMessage | None:
+            if not offered and (unused := unused_servers(usable)):
+                runtime.stream_writer({"type": "tools_missing", "servers": unused})
             speaker = model.bind_tools(offered) if offered else model
             room = prompt_tokens - count_tokens_approximately([], tools=list(offered))
             prompt = await build_prompt(state["messages"], system_prompt, room, run)

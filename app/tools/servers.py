@@ -161,6 +161,7 @@ class Unavailable:
     """``unreachable``, ``exited``, ``timeout``, ``refused``, ``protocol``, ``resting`` (its
     breaker is open), ``full`` (no connection is free), ``closed`` (the connection was ended on our
     side), ``needs_key``, ``needs_authorization``, ``disconnected``, ``vault`` (the operator has to
-    see to its keys), ``no_room`` (the model's window is too small for all of its tools)."""
+    see to its keys), ``no_room`` (the model's window is too small for all of its tools),
+    ``no_tools`` (the model calls none)."""
     is_news: bool = True
     """False where the person has never set the server up: that is no failure."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -30,6 +32,20 @@ class TestAModelThatCallsNoTools:
             assert (await conversation.last()).text == "You said: ho"
             offered = [bool(request.body.get("tools")) for request in server.requests]
         assert offered == [True, False, False]
+
+    async def test_has_the_person_told_whose_tools_it_does_not_call(self) -> None:
+        server = ScriptedModelServer(capabilities=["completion"])
+        tools = [
+            replace(each, server=whose)
+            for each, whose in zip(Workshop().tools(), ("notes", "notes", None), strict=True)
+        ]
+        async with server, model_calls(FreeSeats(server.url)):
+            model = build_chat_model("smollm2", context=4096, output=64)
+            agent = build_agent(model, SYSTEM_PROMPT, 4032, tools)
+            said = {"messages": [HumanMessage("hi")]}
+            told = [part async for part in agent.astream(said, stream_mode="custom")]
+        servers = [{"server": "notes", "reason": "no_tools"}]
+        assert told == [{"type": "tools_missing", "servers": servers}]
 
     async def test_is_offered_tools_again_after_a_while(self) -> None:
         now = 0.0

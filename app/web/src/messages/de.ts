@@ -389,6 +389,7 @@ export const de: Catalogue = {
       needs_authorization: "er braucht Ihre Anmeldung",
       closed: "die Verbindung wurde geschlossen",
       no_room: "das Modell hat nicht für alle seine Werkzeuge Platz",
+      no_tools: "das Modell ruft keine Werkzeuge auf",
       own_servers_not_allowed: "eigene Server sind hier nicht erlaubt",
       vault: "wer den Dienst betreibt, muss nach den Schlüsseln sehen",
       disconnected: "er ist nicht verbunden",

@@ -381,6 +381,7 @@ export const en = {
       needs_authorization: "it needs your sign-in",
       closed: "the connection was closed",
       no_room: "the model has no room for all of its tools",
+      no_tools: "the model calls no tools",
       own_servers_not_allowed: "servers of one’s own are not allowed here",
       vault: "the operator has to see to the keys",
       disconnected: "it is not connected",
