@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from langchain_core.tools import StructuredTool, ToolException
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from app.memory.search import MOST_QUERY
 from app.tools.calls import AgentTool
 from app.tools.site import site_of_call
+from app.tools.texts import storable
 from tenancy.checkpoints.memories import MOST_CHARACTERS
 from tenancy.database.retry import while_database_is_away
 from tenancy.errors import MemoryFull
@@ -40,6 +41,11 @@ class _Arguments(BaseModel):
     """What a tool takes, and nothing else: what a model makes up is refused, not overlooked."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_storable(cls, value: object) -> object:
+        return storable(value) if isinstance(value, str) else value
 
 
 class Remember(_Arguments):

@@ -126,6 +126,16 @@ class TestWhatIsRemembered:
             assert call.status == "error"
         assert await memories.page(alice, limit=5, offset=0) == ([kept], 1)
 
+    @pytest.mark.parametrize("odd", ["\0", "\ud83d"])
+    async def test_is_what_a_database_can_hold_of_it(
+        self, agent: Agent, memories: Memories, alice: Principal, odd: str
+    ) -> None:
+        assert said(await agent.call("remember", content=f"{odd}{FACT}"))["result"] == "Remembered."
+        ((memory,), _) = await memories.page(alice, limit=5, offset=0)
+        assert memory.content.removeprefix("?") == FACT
+        assert said(await agent.call("recall", query=f"Nadia{odd}"))
+        assert "Forgotten" in (await agent.call("forget", what=f"{odd}{FACT}")).text
+
     async def test_is_no_more_than_fits(
         self, tenants: TenantDatabase, run: ClaimedRun, memories: Memories, alice: Principal
     ) -> None:
