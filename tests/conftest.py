@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import Final, Literal, get_args
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.support.tenancy"]
+
+# How long an example takes says how busy the machine is, and nothing of what is shown.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 Size = Literal["normal", "nightly"]
 SIZES: Final[tuple[Size, ...]] = get_args(Size)
