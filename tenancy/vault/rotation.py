@@ -15,6 +15,7 @@ from tenancy.vault.data_keys import (
     read_data_keys,
     rewrap_data_key,
 )
+from tenancy.vault.errors import VaultUnreadable
 from tenancy.vault.places import CREDENTIAL, credential_field
 
 if TYPE_CHECKING:
@@ -84,14 +85,22 @@ async def _renew(
 
 async def _reseal(database: TenantDatabase, vault: Vault, owner: Owner) -> int:
     resealed = 0
+    unreadable: VaultUnreadable | None = None
     for _ in range(_MOST_LOOKS):
         older = await database.call(owner, _OLDER)
-        if not older:
-            break
+        unreadable = None
         for connection_id, kind, was in older:
             field = credential_field(connection_id, kind)
-            plain = await vault.open(owner, CREDENTIAL, field, was)
+            try:
+                plain = await vault.open(owner, CREDENTIAL, field, was)
+            except VaultUnreadable as error:
+                unreadable = error  # unless somebody was quicker: the next look tells
+                continue
             sealed = await vault.seal(owner, CREDENTIAL, field, plain)
             (row,) = await database.call(owner, _RESEAL, connection_id, was, sealed)
             resealed += bool(row[0])
+        if not older:
+            break
+    if unreadable is not None:
+        raise unreadable
     return resealed

@@ -42,7 +42,7 @@ class TestBeforeTheFirstByte:
     @pytest.mark.parametrize(
         ("status", "code"),
         [
-            (400, "model_unsupported"),
+            (400, "model_tools_unsupported"),
             (404, "model_missing"),
             (500, "model_failed"),
             (503, "model_busy"),

@@ -295,7 +295,7 @@ class TestAPoolThatFails:
         ("script", "code"),
         [
             (Script(status=503), "model_busy"),
-            (Script(status=400), "model_unsupported"),
+            (Script(status=400), "model_tools_unsupported"),
             (Script(load_only=True), "model_empty"),
             (Script(error_at=0, error="error parsing tool call: raw='{'"), "model_malformed"),
         ],

@@ -5,6 +5,7 @@ import type { UseStreamThread } from "@langchain/langgraph-sdk/react";
 import { client } from "../api/client";
 import { isRefusal, toProblem } from "../api/problem";
 import type { ConversationState, StoaRun } from "../api/types";
+import { useIsGoing } from "../threads/useThreads";
 
 /** How many of a thread's runs are looked at: more than ever wait at once. */
 export const RUNS_SHOWN = 10;
@@ -58,11 +59,12 @@ export function useThreadHead(
 
 /** The thread's latest runs, whoever started them, for as long as there is such a thread. */
 export function useRuns(threadId: string | null) {
+  const isGoing = useIsGoing(threadId);
   return useQuery({
     queryKey: runsKey(threadId),
     queryFn: async ({ signal }) =>
       (await client.runs.list(threadId ?? "", { limit: RUNS_SHOWN, signal })) as StoaRun[],
-    enabled: threadId !== null,
+    enabled: threadId !== null && !isGoing,
     refetchInterval: ({ state }) =>
       state.error !== null && isRefusal(toProblem(state.error)) ? false : RUNS_POLL_MS,
   });

@@ -2,6 +2,7 @@ import {
   type InfiniteData,
   useInfiniteQuery,
   useMutation,
+  useMutationState,
   useQueryClient,
 } from "@tanstack/react-query";
 
@@ -18,6 +19,7 @@ const SDK_FIELDS = ["thread_id", "created_at", "updated_at", "metadata", "status
 const OWN_FIELDS = ["title", "run_state"] as const;
 
 export const THREADS_KEY = ["threads"] as const;
+const DELETION_KEY = ["delete-thread"] as const;
 
 type Pages = InfiniteData<ThreadSummary[], number>;
 
@@ -60,7 +62,10 @@ export function useThreads() {
 export function useDeleteThread() {
   const queries = useQueryClient();
   return useMutation({
+    mutationKey: DELETION_KEY,
     mutationFn: (threadId: string) => client.threads.delete(threadId),
+    // An answer that comes after the deletion's would say that there is no such thread.
+    onMutate: (threadId) => queries.cancelQueries({ queryKey: ["thread", threadId] }),
     onSuccess: (_, threadId) => {
       queries.setQueryData<Pages>(THREADS_KEY, (data) =>
         data && {
@@ -75,4 +80,16 @@ export function useDeleteThread() {
     },
     onSettled: () => queries.invalidateQueries({ queryKey: THREADS_KEY }),
   });
+}
+
+/** Whether the thread is being deleted here, or was: nothing of it is to be asked for any more. */
+export function useIsGoing(threadId: string | null): boolean {
+  const deletions = useMutationState({
+    filters: {
+      mutationKey: DELETION_KEY,
+      predicate: ({ state }) => state.variables === threadId && state.status !== "error",
+    },
+    select: ({ state }) => state.status,
+  });
+  return deletions.length > 0;
 }
