@@ -203,6 +203,15 @@ def standing_of(
     return Standing(state, reason, to_stored(listing), server.version)
 
 
+def state_of(reason: str) -> StoredState:
+    """How a server stands that could not be spoken to for this reason."""
+    match reason:
+        case "needs_key" | "needs_authorization":
+            return reason
+        case _:
+            return "unavailable"
+
+
 def own_rule(row: ConnectionRow) -> CredentialRule:
     """What credential a person's own server takes."""
     if row.auth == "oauth":

@@ -16,7 +16,7 @@ from app.connections.errors import CredentialMissing
 from app.connections.known import connection_key
 from app.connections.leasing import leased
 from app.connections.rows import Standing
-from app.connections.standing import NOT_ALLOWED, standing_of
+from app.connections.standing import NOT_ALLOWED, standing_of, state_of
 from app.logging import facts_of
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.servers import Scope
@@ -25,7 +25,7 @@ from tenancy.errors import StoaError
 if TYPE_CHECKING:
     from app.connections.credentials import Credentials
     from app.connections.leasing import Pool
-    from app.connections.rows import ConnectionRow, StoredState
+    from app.connections.rows import ConnectionRow
     from app.connections.standing import UserConnections, UserServer
     from app.tools.servers import McpServer
     from tenancy.database.crossing import DispatchDatabase, WantedCheck
@@ -168,14 +168,4 @@ class ConnectionChecker:
 
 
 def _missing(server: McpServer, version: int, reason: str) -> Found:
-    return Found(version, standing_of(server, None, _state(reason), str(reason)))
-
-
-def _state(reason: str) -> StoredState:
-    match reason:
-        case "needs_key":
-            return "needs_key"
-        case "needs_authorization":
-            return "needs_authorization"
-        case _:
-            return "unavailable"
+    return Found(version, standing_of(server, None, state_of(reason), str(reason)))

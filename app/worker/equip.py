@@ -8,28 +8,28 @@ not the run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import structlog
-from langchain_core.messages.utils import count_tokens_approximately
 
 from app.agent.equipment import Equipment
 from app.connections.errors import CredentialMissing
 from app.connections.leasing import leased
 from app.connections.rows import FIRST_VERSION
+from app.connections.standing import state_of
 from app.logging import facts_of
 from app.memory.run import memory_for_run
 from app.tools.builtin import builtin_tools
 from app.tools.calls import AgentTool
-from app.tools.described import described
 from app.tools.ledger import Ledger
 from app.tools.mcp.calling import ServerCalls
 from app.tools.mcp.tools import RecordedCalls, bind_tools
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.servers import Credential, ListedTool, McpServer, Scope, Unavailable
+from app.worker.tool_room import within_room
 from tenancy.database.engine import DatabaseUnavailable
 
 if TYPE_CHECKING:
@@ -49,10 +49,6 @@ log = structlog.get_logger(__name__)
 
 CALLS_AT_ONCE = 8
 """Of one run's tools."""
-NO_ROOM = "no_room"
-"""Why a server's tools, or some of them, are missing: the model's window is too small for all."""
-MOST_MISFITS = 32
-"""Tools for which there was no room, after which no more are looked at."""
 LISTING_SECONDS = 10.0
 """How long a run waits for servers that nobody has asked for their tools yet."""
 FAILING_SECONDS = 2.0
@@ -163,50 +159,10 @@ class Outfitter:
         return tools
 
     async def _note_failure(self, run: ClaimedRun, each: UserServer, reason: str) -> None:
-        state: Literal["needs_key", "needs_authorization", "unavailable"]
-        match reason:
-            case "needs_key" | "needs_authorization":
-                state = reason
-            case _:
-                state = "unavailable"
         with suppress(DatabaseUnavailable):
             await self._tools.connections.store_listing(
-                run, each.server, each.version, None, state, reason
+                run, each.server, each.version, None, state_of(reason), reason
             )
-
-
-def within_room(
-    ours: Mapping[str, AgentTool],
-    offered: Iterable[tuple[str, Callable[[], Sequence[AgentTool]]]],
-    tokens: int,
-) -> tuple[dict[str, AgentTool], list[Unavailable]]:
-    """As many tools as the model's window has room for, ours first, and whose were left out.
-
-    Nothing of a server's stands in the place of a tool of ours. ``offered`` are servers' names,
-    each with what makes one tool of theirs: nobody looks at more once many did not fit.
-    """
-    tools = dict(ours)
-    left = tokens - _cost(*ours.values())
-    crowded_out: dict[str, Unavailable] = {}
-    misfits = 0
-    for server, bind in offered:
-        if misfits == MOST_MISFITS:
-            crowded_out[server] = Unavailable(server, NO_ROOM)
-            continue
-        for tool in bind():
-            if tool.name in tools:
-                continue
-            if (cost := _cost(tool)) > left:
-                misfits += 1
-                crowded_out[server] = Unavailable(server, NO_ROOM)
-                continue
-            tools[tool.name] = tool
-            left -= cost
-    return tools, list(crowded_out.values())
-
-
-def _cost(*tools: AgentTool) -> int:
-    return count_tokens_approximately([], tools=[described(tool.tool) for tool in tools])
 
 
 class _LettingGo:

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from app.tools.calls import AgentTool
 from app.tools.servers import Unavailable
-from app.worker.equip import MOST_MISFITS, within_room
+from app.worker.tool_room import MOST_MISFITS, within_room
 
 
 def named(name: str, server: str | None = None, description: str = "Does it.") -> AgentTool:
