@@ -77,7 +77,12 @@ class _McpTool(BaseTool):
         self._schema = schema
 
     def _run(self, /, **_: Any) -> NoReturn:  # noqa: ANN401
-        raise NotImplementedError("servers are called on the event loop only")
+        """Not offered, though LangChain's base class wants it: it would block every other run.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError("Use the tool's async method (ainvoke).")
 
     async def _arun(self, /, **arguments: Any) -> ToolMessage:  # noqa: ANN401
         complaint = complaint_about(arguments, self._schema)
