@@ -92,6 +92,18 @@ def shared(far: HttpToolServer) -> McpServer:
     return versioned(McpServer("shared", HttpTransport(far.url), scope=Scope.SHARED))
 
 
+@asynccontextmanager
+async def looked_after(
+    database: TestDatabase, folder: Path, *servers: McpServer
+) -> AsyncIterator[tuple[Process, Worker]]:
+    """A process that people speak to, and a worker that looks at what they want."""
+    async with (
+        running_process(database, *servers) as web,
+        running_worker(database, folder, *servers) as worker,
+    ):
+        yield web, worker
+
+
 async def standing(process: Process, person: Principal, server: McpServer) -> UserServer:
     """How it stands once nobody looks at it any more."""
     async with asyncio.timeout(PATIENCE):
@@ -112,10 +124,7 @@ class TestACheck:
         alice: Principal,
         bob: Principal,
     ) -> None:
-        async with (
-            running_process(database, tickets) as web,
-            running_worker(database, tmp_path, tickets) as worker,
-        ):
+        async with looked_after(database, tmp_path, tickets) as (web, worker):
             await web.changes.set_key(alice, "tickets", "alices-key")
             await web.changes.set_key(bob, "tickets", "bobs-key")
             worker.checker.hear("")
@@ -203,10 +212,7 @@ class TestACheck:
         reason: str,
     ) -> None:
         far.status = status
-        async with (
-            running_process(database, tickets) as web,
-            running_worker(database, tmp_path, tickets) as worker,
-        ):
+        async with looked_after(database, tmp_path, tickets) as (web, worker):
             await web.changes.set_key(alice, "tickets", "key")
             worker.checker.hear("")
             found = await standing(web, alice, tickets)
@@ -220,10 +226,7 @@ class TestACheck:
         tickets: McpServer,
         alice: Principal,
     ) -> None:
-        async with (
-            running_process(database, tickets) as web,
-            running_worker(database, tmp_path, tickets) as worker,
-        ):
+        async with looked_after(database, tmp_path, tickets) as (web, worker):
             await web.changes.connect(alice, "tickets")
             worker.checker.hear("")
             assert (await standing(web, alice, tickets)).state == "needs_key"
@@ -279,10 +282,7 @@ class TestACheck:
         alice: Principal,
         bob: Principal,
     ) -> None:
-        async with (
-            running_process(database, shared) as web,
-            running_worker(database, tmp_path, shared) as worker,
-        ):
+        async with looked_after(database, tmp_path, shared) as (web, worker):
             await web.changes.connect(alice, "shared")
             worker.checker.hear("")
             assert (await standing(web, alice, shared)).state == "available"
@@ -356,10 +356,7 @@ class TestWishes:
         async with running_process(database, *gone) as before:
             for server in gone:
                 await before.changes.connect(alice, server.name)
-        async with (
-            running_process(database, tickets) as web,
-            running_worker(database, tmp_path, tickets) as worker,
-        ):
+        async with looked_after(database, tmp_path, tickets) as (web, worker):
             await web.changes.set_key(alice, "tickets", "key")
             worker.checker.hear("")
             assert (await standing(web, alice, tickets)).state == "available"
