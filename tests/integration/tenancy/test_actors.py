@@ -26,7 +26,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost, NotFound, ThreadBusy
 from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import FIRST, OPEN, RunState, may_become
-from tests.integration.tenancy.test_lock_order import rows
+from tests.integration.tenancy.locking import rows
 from tests.support.tenancy import ASSISTANT, TestDatabase, claim_runs, make_thread, make_worker
 
 ACTORS = 8

@@ -16,7 +16,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import ThreadBusy
 from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import RunState
-from tests.integration.tenancy.test_lock_order import rows
+from tests.integration.tenancy.locking import rows
 from tests.support.tenancy import (
     ASSISTANT,
     TestDatabase,

@@ -30,7 +30,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost, StoaError, ThreadBusy
 from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import OPEN, TERMINAL, RunState
-from tests.integration.tenancy.test_lock_order import rows
+from tests.integration.tenancy.locking import rows
 from tests.support.tenancy import ASSISTANT, claim_runs, make_thread, make_worker, sign_in
 
 T = TypeVar("T")
