@@ -68,7 +68,8 @@ BEGIN
 END $$;
 
 -- The row of a server, held until the transaction ends; one of the operator's is made if there is
--- none. Nothing where it is not of the kind that the caller takes it for. The user is bound.
+-- none. Nothing where it is not of the kind that the caller takes it for. The user is bound. Held
+-- whole, since the row may be deleted: a weaker lock would have to grow past whoever shares it.
 CREATE OR REPLACE FUNCTION tenant.hold_connection(p_user uuid, p_server text, p_own boolean)
 RETURNS SETOF public.connections
 LANGUAGE plpgsql AS $$
@@ -80,7 +81,7 @@ BEGIN
   RETURN QUERY
     SELECT c.* FROM public.connections c
     WHERE c.user_id = p_user AND c.server = p_server AND (c.url IS NOT NULL) = p_own
-    FOR NO KEY UPDATE;
+    FOR UPDATE;
 END $$;
 
 -- The id under which a server's connection is stored, from now on.

@@ -267,6 +267,24 @@ class TestAFunctionThatHasToWait:
         assert met >= {"models", "users of a model", "calls", "servers"}
 
 
+class TestTakingAServerAway:
+    @pytest.mark.parametrize("scene", ["running"], indirect=True)
+    async def test_waits_for_whoever_shares_it_before_it_holds_anything_else(
+        self, scene: Scene, connections: Connections
+    ) -> None:
+        """Else the one that shares it may wait for what is held, and both for each other."""
+        stranger, observer = [await connections.of("owner", n) for n in range(2)]
+        taking = scene.calls()["drop_credential remove"]
+        caller = await connections.of(taking.role)
+        places = scene.places()
+        async with begun(stranger):
+            await stranger.fetch(places["connections"].replace("UPDATE", "KEY SHARE"))
+            calling = asyncio.create_task(refusal(caller, taking))
+            assert await waits(observer, caller.get_server_pid(), calling)
+            assert await held(observer, {"": places["authorizations"]}) == []
+        assert await calling == ""
+
+
 class TestAnyTwoAtOnce:
     @every_situation
     async def test_never_wait_for_each_other_in_a_ring(
