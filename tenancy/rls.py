@@ -154,6 +154,7 @@ RULES: Mapping[str, TableRules] = {
             *("enabled", "version", "credential", "credential_kind", "expires_at"),
             *("refreshing_until", "state", "reason", "listing", "listing_version", "listed_for"),
             *("listed_at", "check_wanted_at", "checking_until", "updated_at"),
+            *("approval", "approval_version", "grant_version"),
         ),
         dispatch=Access(
             {
@@ -172,8 +173,39 @@ RULES: Mapping[str, TableRules] = {
         maintenance=_counts("expires_at", "created_at"),
     ),
     "effects": TableRules(
-        service=_own("run_id", "fence", "connection_version", "state", "result", "ended_at"),
-        maintenance=_counts("thread_id", "run_id", "fence", "state", "started_at", "ended_at"),
+        service=_own(
+            *("run_id", "fence", "connection_version", "state", "result", "ended_at"),
+            *("sent", "repeated_for", "late_result", "late_at"),
+        ),
+        maintenance=_counts(
+            *("thread_id", "run_id", "fence", "state", "started_at", "ended_at", "sent", "late_at"),
+        ),
+    ),
+    # Whoever looks for those whose time is over knows them by their ids.
+    "approvals": TableRules(
+        service=_own(
+            *("state", "decision", "decided_arguments", "decided_sha256", "for_thread", "reason"),
+            *("replies", "decided_at"),
+        ),
+        dispatch=Access(
+            {"SELECT": ("user_id", "run_id", "approval_id", "state", "expires_at")}, EVERY_ROW
+        ),
+        maintenance=_counts(
+            *("approval_id", "thread_id", "run_id", "kind", "state", "decision"),
+            *("created_at", "expires_at", "decided_at"),
+        ),
+    ),
+    # Nobody changes or deletes what is on record.
+    "audit": TableRules(
+        service=_own(delete=False),
+        maintenance=_counts(
+            *("audit_id", "at", "actor", "action", "thread_id", "run_id", "approval_id"),
+            *("decision", "why", "expires_at"),
+        ),
+    ),
+    "audit_texts": TableRules(
+        service=_own(delete=False),
+        maintenance=_counts("audit_id", "kind"),
     ),
     "run_queues": TableRules(
         service=_own("claimable", delete=False),

@@ -21,11 +21,12 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import ValidationError
 
 from app.stopping import end_task, until_done_or_cancelled
-from app.tools.questions import Asked
 from app.tools.refusal import ToolRefusal
+from app.tools.waiting import MustWait
 
 if TYPE_CHECKING:
     from app.stopping import RunStop
+    from app.tools.approval.ruling import Policy
 
 log = structlog.get_logger(__name__)
 
@@ -69,6 +70,10 @@ class AgentTool:
     """Whose tool it is; None: it comes with the service, or with a graph."""
     own_name: str | None = None
     """What its server calls it, if that is something else."""
+    policy: Policy | None = None
+    """When its person is asked before a call; None: never."""
+    grant_version: int | None = None
+    """Of the credential that its calls are made with, as the person gave it; None: nobody's."""
 
     @classmethod
     def from_function(
@@ -109,7 +114,7 @@ async def run_call(
     the same. ``slots`` bound how many calls are made at once.
 
     Raises:
-        Asked: the tool wants to know something first.
+        MustWait: its person has to say something first.
     """
     tool = tools.get(call["name"])
     if tool is None:
@@ -194,11 +199,11 @@ def _outcome(
     """What a call that has ended by itself came to.
 
     Raises:
-        Asked: it ended with a question.
+        MustWait: it ended with something that its person has to say first.
     """
     if error is None:
         return _result(call, tool, task.result())
-    if isinstance(error, Asked):
+    if isinstance(error, MustWait):
         raise error
     if isinstance(error, ToolRefusal):
         return error_result(call, str(error), tool)

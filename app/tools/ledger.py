@@ -5,13 +5,12 @@ A row belongs to a call's place in the conversation, which is the same in every 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
+from app.tools.fingerprint import fingerprint
 from app.tools.servers import HttpTransport
 from tenancy.database.retry import while_database_is_away
 
@@ -123,7 +122,7 @@ class Ledger:
             call.own_url,
             call.version,
             call.tool,
-            _hash(call.arguments),
+            fingerprint(call.arguments),
             call.is_recorded,
             float(call.repeat_seconds),
         )
@@ -158,9 +157,5 @@ class Ledger:
 
 
 def _earlier(row: Any, arguments: Mapping[str, Any]) -> Earlier:  # noqa: ANN401 - a database row
-    is_same = row["arguments_sha256"] == _hash(arguments)
+    is_same = row["arguments_sha256"] == fingerprint(arguments)
     return Earlier(row["server"], row["tool"], is_same, row["state"], row["result"])
-
-
-def _hash(arguments: Mapping[str, Any]) -> bytes:
-    return hashlib.sha256(json.dumps(arguments, sort_keys=True).encode()).digest()

@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from app.tools.waiting import MustWait
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -47,7 +49,7 @@ questions_of_call: ContextVar[CallQuestions | None] = ContextVar("questions_of_c
 """Set around a call: what the connection's elicitation handler looks into."""
 
 
-class Asked(Exception):
+class Asked(MustWait):
     """A call stopped at questions of its server; it is made again once they are answered."""
 
     def __init__(self, questions: Sequence[Question]) -> None:

@@ -118,6 +118,14 @@ async def _fill(superuser: asyncpg.Connection) -> None:
            arguments_sha256, state)
           SELECT user_id, thread_id, 'm', 'c', run_id, 1, 's', 't', gen_random_uuid(), '', 'done'
           FROM runs;
+        INSERT INTO approvals
+          (user_id, thread_id, run_id, fence, interrupt_id, kind, message_id, tool_call_id, tool,
+           arguments, arguments_sha256, asked, decisions, expires_at)
+          SELECT user_id, thread_id, run_id, 1, 'i', 'call', 'm', 'c', 't', '{}', '', '{}', '{}',
+            now() FROM runs;
+        INSERT INTO audit (user_id, actor, action) SELECT user_id, 'person', 'a' FROM users;
+        INSERT INTO audit_texts (user_id, audit_id, kind, text)
+          SELECT user_id, audit_id, 'reason', '' FROM audit;
         INSERT INTO models (model, context, output) VALUES ('m', 1000, 500);
         INSERT INTO model_users (user_id, model, vtime) SELECT user_id, 'm', 0 FROM users;
         INSERT INTO model_calls

@@ -30,13 +30,21 @@ CONTENT = {
     "data_keys": ("wrapped",),
     "connections": (
         *("server", "url", "auth", "header", "credential", "listing", "listing_version"),
-        *("listed_for", "refreshing_until"),
+        *("listed_for", "refreshing_until", "approval", "approval_version", "grant_version"),
     ),
     "authorizations": ("state_hash", "server", "sealed"),
     "effects": (
         *("message_id", "tool_call_id", "server", "tool", "key", "arguments_sha256", "result"),
-        "connection_version",
+        *("connection_version", "repeated_for", "late_result"),
     ),
+    "approvals": (
+        *("interrupt_id", "message_id", "tool_call_id", "server", "tool", "arguments"),
+        *("arguments_sha256", "asked", "decisions", "subject", "policy_version", "schema_sha256"),
+        *("grant_version", "graph_version", "decided_arguments", "decided_sha256", "for_thread"),
+        *("reason", "replies"),
+    ),
+    "audit": ("tool_call_id", "server", "tool", "arguments_sha256", "policy_version"),
+    "audit_texts": ("text",),
 }
 SCHEDULING = {
     "run_queues": ("claimable", "rank", "served_at", "wake_at"),
@@ -65,7 +73,10 @@ SCHEDULING = {
         *("connection_id", "enabled", "credential_kind", "reason", "listed_at"),
         *("check_wanted_at", "checking_until"),
     ),
-    "effects": ("started_at",),
+    "effects": ("started_at", "sent", "late_at"),
+    "approvals": ("approval_id", "kind", "decision", "decided_at"),
+    "audit": ("audit_id", "at", "actor", "action", "approval_id", "decision", "why"),
+    "audit_texts": ("audit_id", "kind"),
 }
 """Who waits and has how much, what operators set, and which state a connection is in: numbers,
 times, codes, and names of the operators' own."""

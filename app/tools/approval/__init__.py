@@ -1,0 +1,1 @@
+"""Which calls of tools need their person's word first."""
