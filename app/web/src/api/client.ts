@@ -30,6 +30,8 @@ interface Asking {
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   body?: unknown;
   signal?: AbortSignal;
+  /** How to read what comes back, where it is more than JSON. */
+  read?: (text: string) => unknown;
 }
 
 /** What came back, with what was said about it. */
@@ -47,7 +49,7 @@ export async function askFully<Answer>(
   path: string,
   asking: Asking = {},
 ): Promise<Answered<Answer>> {
-  const { method = "GET", body, signal = null } = asking;
+  const { method = "GET", body, signal = null, read = JSON.parse } = asking;
   const headers = new Headers({ Accept: "application/json" });
   if (body !== undefined) headers.set("Content-Type", "application/json");
   const response = await watchedFetch(path, {
@@ -61,7 +63,7 @@ export async function askFully<Answer>(
     const { status } = response;
     throw Object.assign(new Error(`${method} ${path}: ${status}`), { status, text, response });
   }
-  const answer = (text === "" ? undefined : JSON.parse(text)) as Answer;
+  const answer = (text === "" ? undefined : read(text)) as Answer;
   return { answer, headers: response.headers };
 }
 
