@@ -20,6 +20,8 @@ from app.tools.servers import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from app.agent.gate import Permissions
+
 
 class Recall(Protocol):
     """Finds what is remembered about the run's user."""
@@ -43,6 +45,8 @@ class Equipment:
     """How many of its calls are made at once; None: any number."""
     earlier: EarlierCalls | None = None
     """What came of calls of tools that are not here now."""
+    permissions: Permissions | None = None
+    """What the person has approved for the rest of the thread; None: nothing."""
 
     @contextmanager
     def entered(self) -> Iterator[None]:

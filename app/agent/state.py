@@ -31,20 +31,26 @@ class ToolTask(TypedDict):
     call: ToolCall
     message_id: str
     """Of the message that makes the call."""
+    approval: NotRequired[str]
+    """The id of the approval that lets the call be made."""
+    doubt: NotRequired[str]
+    """The id of the question that the person answered when nobody knew what had come of it."""
+    notes: NotRequired[list[str]]
+    """What the model should know beside the result; see ``app.agent.notes``."""
     replies: NotRequired[dict[str, Any]]
     """What the person has answered to the call's server so far, by the questions' keys."""
     rounds: NotRequired[int]
-    """How often the person was asked."""
+    """How often the call has stopped to wait for the person."""
 
 
 class AskingCall(ToolTask):
-    """A call that stopped at questions of its server, until it is made again with the replies."""
+    """A call of a turn that waits for its person, itself or beside others that do."""
 
     server: str | None
     tool: str
     """As the server calls it."""
-    questions: list[dict[str, Any]]
-    """Those that are open; none, once the person has answered."""
+    asks: dict[str, Any] | None
+    """What is open: its ``kind``, and what goes with that. None: nothing, or nothing any more."""
 
 
 class AgentState(TypedDict):

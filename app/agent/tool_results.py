@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
+from app.agent.notes import notes_in
+
 CHARACTERS_PER_TOKEN = 4
 SHARE = 2
 """Results of one turn may take one part in so many of the room for the conversation."""
@@ -32,7 +34,7 @@ def readable_results(
 
 
 def _readable(message: ToolMessage, most: int, *, sees_images: bool) -> ToolMessage:
-    text = message.text
+    text = notes_in(message) + message.text
     shown = text if len(text) <= most else f"{text[:most]}{CUT}"
     images = [] if isinstance(message.content, str) else [*filter(_is_image, message.content)]
     if not images:

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import sqlalchemy as sa
 
-from app.agent.asking import ELICITATION, check_replies
+from app.agent.elicitation import ELICITATION, check_replies
 from app.agent.graphs import AGENT
 from app.runs.runs import NO_KEY, Run, RunRequest, get_run
 from app.runs.threads import require_thread

@@ -56,6 +56,10 @@ class Outcome(StrEnum):
     """It went well, and its result was too long to be kept whole."""
     LOST = "lost"
     """Nobody knows whether it had an effect."""
+    REJECTED = "rejected"
+    """The person did not let it be made."""
+    EXPIRED = "expired"
+    """Nobody said in time whether it may be made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ the processor, with each call of the model. So it is done once for each class.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -29,3 +30,11 @@ def described(tool: BaseTool) -> Description:
     if key not in known:
         known[key] = convert_to_openai_tool(tool)
     return known[key]
+
+
+def arguments_schema(tool: BaseTool) -> Mapping[str, Any]:
+    """The JSON Schema of a tool's arguments as the model sees it. Not to be changed."""
+    if isinstance(tool.args_schema, Mapping):
+        return tool.args_schema
+    parameters: Mapping[str, Any] = described(tool)["function"]["parameters"]
+    return parameters

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from langchain_core.messages import ToolMessage
@@ -103,7 +104,13 @@ async def answer(conversation: Conversation, text: str, action: str = "accept") 
         call["tool_call_id"]: {question["key"]: reply for question in call["questions"]}
         for call in value["calls"]
     }
-    return Run(conversation.graph, Command(resume={interrupt_id: {"replies": replies}}), 25)
+    return Run(conversation.graph, Command(resume={interrupt_id: replying(replies)}), 25)
+
+
+def replying(replies: dict[str, Any]) -> dict[str, Any]:
+    """What the worker hands on of a person's replies to each call."""
+    decided = {"approval_id": str(uuid4()), "state": "decided", "decision": "answer"}
+    return {"decisions": {id_: {**decided, "replies": each} for id_, each in replies.items()}}
 
 
 async def results(conversation: Conversation) -> list[str]:
@@ -201,7 +208,7 @@ class TestACallThatAsks:
         interrupt_id, value = await open_interrupt(conversation)
         (call,) = value["calls"]
         replies = {call["tool_call_id"]: {call["questions"][0]["key"]: {"action": "decline"}}}
-        await drive(Command(resume={interrupt_id: {"replies": replies}}))
+        await drive(Command(resume={interrupt_id: replying(replies)}))
         assert shown == {"messages", "__interrupt__"}
         state = await conversation.graph.aget_state(THREAD)
         assert set(state.values) == {"messages"}

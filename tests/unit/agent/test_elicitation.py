@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain_core.messages import ToolMessage
 
-from app.agent.asking import (
+from app.agent.asking import MOST_ROUNDS, handed_on
+from app.agent.elicitation import (
     MOST_QUESTION_BYTES,
     MOST_QUESTIONS,
-    MOST_ROUNDS,
     InvalidReply,
     check_replies,
     questions_for,
-    stopped_at,
+    replied,
 )
 from app.agent.state import ToolTask
 from app.tools.calls import AgentTool
-from app.tools.questions import Question, Reply
+from app.tools.questions import Asked, Question, Reply
 
 FORM = {"type": "object", "properties": {"seat": {"type": "string"}}, "required": ["seat"]}
 SEAT = Question("Which seat?", FORM)
@@ -58,10 +59,11 @@ GOOD: dict[str, Any] = {
 class TestACallThatStopsAtQuestions:
     def test_waits_with_them_and_with_what_was_answered_before(self) -> None:
         replies = {"k": {"action": "cancel"}}
-        call = stopped_at(task(replies=replies, rounds=1), [SEAT], TOOL)
-        assert call is not None
-        assert (call["replies"], call["rounds"]) == (replies, 2)
-        assert [each["key"] for each in call["questions"]] == [SEAT.key]
+        call = handed_on(task(replies=replies, rounds=1, approval="a"), Asked([SEAT]), TOOL)
+        assert not isinstance(call, ToolMessage)
+        assert (call["replies"], call["rounds"], call["approval"]) == (replies, 2, "a")
+        assert call["asks"] is not None
+        assert [each["key"] for each in call["asks"]["questions"]] == [SEAT.key]
 
     @pytest.mark.parametrize(
         ("rounds", "questions"),
@@ -76,7 +78,18 @@ class TestACallThatStopsAtQuestions:
     def test_is_over_where_its_server_asks_more_than_it_may(
         self, rounds: int, questions: list[Question]
     ) -> None:
-        assert stopped_at(task(rounds=rounds), questions, TOOL) is None
+        over = handed_on(task(rounds=rounds), Asked(questions), TOOL)
+        assert isinstance(over, ToolMessage)
+        assert over.status == "error"
+
+    def test_tells_its_server_that_nobody_answered_once_the_time_is_over(self) -> None:
+        earlier = {"k": {"action": "decline"}}
+        call = handed_on(task(replies=earlier), Asked([SEAT, PAY]), TOOL)
+        assert not isinstance(call, ToolMessage)
+        again = replied(call, {"state": "expired", "decision": None, "replies": None})
+        cancelled = {"action": "cancel"}
+        assert again["replies"] == {**earlier, SEAT.key: cancelled, PAY.key: cancelled}
+        assert again["asks"] is None
 
     def test_is_made_again_with_every_reply(self) -> None:
         again = task(replies={"a": ACCEPTED, "b": {"action": "decline"}})

@@ -1,0 +1,81 @@
+"""Where a turn stops before anything of it has run, if its person has to approve any of its calls.
+
+What needs no word waits with the rest: the calls of a turn are made together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from app.agent.approving import approval_wanted, ruling_on
+from app.agent.asking import waiting_call
+from app.agent.state import ToolTask
+from app.tools.approval.ruling import Ask
+from app.tools.waiting import NotApproved
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from langchain_core.messages import AIMessage, ToolCall
+
+    from app.agent.state import AskingCall
+    from app.tools.approval.ruling import Ruling
+    from app.tools.calls import AgentTool
+
+
+class Permissions(Protocol):
+    """What a person has approved for the rest of the thread."""
+
+    async def find(self, server: str | None, tool: str, ruling: Ruling) -> UUID | None:
+        """The approval that covers such calls of the tool; None: there is none."""
+        ...
+
+
+def needs_gate(message: AIMessage, tools: Mapping[str, AgentTool]) -> bool:
+    """Whether any of the calls may need the person's word; pure.
+
+    One of a tool that is not known here may: whoever looks may be no run, with nothing to go by.
+    """
+    return any(
+        call["name"] not in tools or ruling_on(call, tools[call["name"]]) is not None
+        for call in message.tool_calls
+    )
+
+
+async def gated(
+    message: AIMessage, tools: Mapping[str, AgentTool], permissions: Permissions | None
+) -> list[AskingCall]:
+    """All calls of a message, each with what it asks of the person, if anything."""
+    return [
+        await _gated(call, message.id or "", tools.get(call["name"]), permissions)
+        for call in message.tool_calls
+    ]
+
+
+def require_approval(task: ToolTask, tool: AgentTool | None) -> None:
+    """See that a call which needs an approval has one; whether it holds, whoever makes it asks.
+
+    Raises:
+        NotApproved: it has none.
+    """
+    if "approval" not in task and ruling_on(task["call"], tool) is not None:
+        raise NotApproved
+
+
+async def _gated(
+    call: ToolCall, message_id: str, tool: AgentTool | None, permissions: Permissions | None
+) -> AskingCall:
+    task = ToolTask(call=call, message_id=message_id)
+    ruling = ruling_on(call, tool)
+    if tool is None or ruling is None:
+        server = None if tool is None else tool.server
+        return waiting_call(task, None, server, call["name"])
+    name = tool.own_name or tool.name
+    may_be_open = ruling.ask is Ask.FIRST_USE or ruling.may_open_thread
+    if permissions is not None and may_be_open:
+        permission = await permissions.find(tool.server, name, ruling)
+        if permission is not None:
+            task["approval"] = str(permission)
+            return waiting_call(task, None, tool.server, name)
+    return waiting_call(task, approval_wanted(call, tool, ruling), tool.server, name)
