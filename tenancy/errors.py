@@ -13,6 +13,7 @@ holds the one table from these classes to statuses.
     │   ├── AssistantNotFound
     │   ├── CheckpointNotFound
     │   ├── MemoryNotFound
+    │   ├── ApprovalNotFound
     │   ├── UserNotFound
     │   ├── PlanNotFound
     │   └── PoolNotFound
@@ -21,6 +22,8 @@ holds the one table from these classes to statuses.
     │   ├── ThreadBusy
     │   ├── ThreadTooLarge
     │   ├── NothingWaits
+    │   ├── ApprovalChanged
+    │   ├── ApprovalExpired
     │   ├── IdempotencyConflict
     │   └── PlanInUse
     ├── Forbidden                 for operators only
@@ -121,6 +124,13 @@ class MemoryNotFound(NotFound):
     message = "There is no such memory."
 
 
+class ApprovalNotFound(NotFound):
+    """No such question to this user."""
+
+    code = "approval_not_found"
+    message = "There is no such approval."
+
+
 class UserNotFound(NotFound):
     """Nobody has this id."""
 
@@ -175,6 +185,20 @@ class NothingWaits(Conflict):
 
     code = "nothing_waits"
     message = "Nothing on this thread waits for this answer. It may have been given already."
+
+
+class ApprovalChanged(Conflict):
+    """What was decided on is not what is asked."""
+
+    code = "approval_changed"
+    message = "This is not the call that waits. Look at it again, then decide."
+
+
+class ApprovalExpired(Conflict):
+    """Nobody decided in time."""
+
+    code = "approval_expired"
+    message = "The time to decide is over: the call was not made."
 
 
 class IdempotencyConflict(Conflict):

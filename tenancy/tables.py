@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     DateTime,
     Enum,
@@ -17,7 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
 )
-from sqlalchemy.dialects.postgresql import JSONB, UUID
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 
 from tenancy.run_states import RunState
 
@@ -106,6 +107,43 @@ run_attempts = Table(
     _at("claimed_at"),
     _at("ended_at"),
     Column("ended_by", Text),
+)
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("user_id", UUID, primary_key=True),
+    Column("approval_id", UUID, primary_key=True),
+    Column("thread_id", UUID),
+    Column("run_id", UUID),
+    Column("fence", BigInteger),
+    Column("interrupt_id", Text),
+    Column("kind", Text),
+    Column("message_id", Text),
+    Column("tool_call_id", Text),
+    Column("server", Text),
+    Column("tool", Text),
+    Column("is_own", Boolean),
+    Column("arguments", JSONB),
+    Column("arguments_sha256", LargeBinary),
+    Column("asked", JSONB),
+    Column("decisions", ARRAY(Text)),
+    Column("subject", Text),
+    Column("policy_version", Text),
+    Column("schema_sha256", LargeBinary),
+    Column("grant_version", BigInteger),
+    Column("graph_version", Text),
+    Column("memory_sha256", LargeBinary),
+    Column("state", Text),
+    Column("decision", Text),
+    Column("decided_arguments", JSONB),
+    Column("decided_sha256", LargeBinary),
+    Column("for_thread", Boolean),
+    Column("reason", Text),
+    Column("replies", JSONB),
+    _at("created_at"),
+    _at("expires_at"),
+    _at("decided_at"),
 )
 
 idempotency_keys = Table(

@@ -19,7 +19,8 @@ STATEMENTS = (
     # (``in_doubt``). ``arguments`` are exactly those of the call; ``asked`` is what else is shown.
     # What must still hold when the call is made: the versions. ``subject`` is what an approval
     # opens for the rest of the thread where the policy asks at the first use only: empty for the
-    # tool, or the host that it turns to; null where it is for this call alone.
+    # tool, or the host that it turns to; null where it is for this call alone. Names of a person's
+    # own servers (``is_own``) are theirs, as what they write is.
     """
     CREATE TABLE approvals (
       user_id uuid NOT NULL DEFAULT tenant.user_id(),
@@ -33,6 +34,7 @@ STATEMENTS = (
       tool_call_id text NOT NULL,
       server text,
       tool text NOT NULL,
+      is_own boolean NOT NULL DEFAULT false,
       arguments jsonb NOT NULL,
       arguments_sha256 bytea NOT NULL,
       asked jsonb NOT NULL,
@@ -42,6 +44,7 @@ STATEMENTS = (
       schema_sha256 bytea,
       grant_version bigint,
       graph_version text,
+      memory_sha256 bytea,
       state text NOT NULL DEFAULT 'open'
         CHECK (state IN ('open', 'decided', 'expired', 'superseded')),
       decision text CHECK (decision IN (
@@ -109,10 +112,11 @@ STATEMENTS = (
       ADD COLUMN approval_version bigint NOT NULL DEFAULT 0,
       ADD COLUMN grant_version bigint NOT NULL DEFAULT 1
     """,
-    # How often a call was sent, and by whose word after it was in doubt. An outcome that came
-    # after the call was closed otherwise stands beside it.
+    # How often a call was sent, under which account, and by whose word after it was in doubt. An
+    # outcome that came after the call was closed otherwise stands beside it.
     """
     ALTER TABLE effects
+      ADD COLUMN grant_version bigint,
       ADD COLUMN sent int NOT NULL DEFAULT 1,
       ADD COLUMN repeated_for uuid,
       ADD COLUMN late_result jsonb,

@@ -69,7 +69,7 @@ class LogPage:
 
 
 _APPEND = "SELECT tenant.append_events($1, $2, $3, $4, $5, $6, $7, $8)"
-_SETTLE = "SELECT tenant.settle_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+_SETTLE = "SELECT tenant.settle_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
 _READ = "SELECT * FROM tenant.read_log($1, $2, $3, $4, $5)"
 
 
@@ -94,7 +94,7 @@ async def append_events(
     await database.call(run, _APPEND, run.run_id, run.fence, first_seq, *_columns(events))
 
 
-async def settle_run(
+async def settle_run(  # noqa: PLR0913 - what is committed as one
     database: TenantDatabase,
     run: ClaimedRun,
     state: RunState,
@@ -104,11 +104,15 @@ async def settle_run(
     error_code: str | None = None,
     error_message: str | None = None,
     tool_calls: int = 0,
+    approvals: Sequence[Mapping[str, Any]] = (),
+    expire_seconds: float = 0.0,
 ) -> RunState:
-    """End a run: its last events and its outcome, in one transaction.
+    """End a run, or let it wait: its last events and its outcome, in one transaction.
 
-    ``tool_calls`` are those of this attempt. Returns the state that it is in now: ``cancelled``,
-    whatever was asked, if a cancel of it was accepted before.
+    ``tool_calls`` are those of this attempt. ``approvals`` are what a run that is to wait asks its
+    person, by the columns' names, hashes as hex; each is open for ``expire_seconds``. Returns the
+    state that it is in now: ``cancelled``, whatever was asked, if a cancel of it was accepted
+    before; ``error`` where all that it asks was decided before, so that nothing is open.
 
     Raises:
         LeaseLost: the run is another worker's, or gone; nothing was written.
@@ -116,7 +120,8 @@ async def settle_run(
     outcome = (state.value, error_code, error_message)
     claim = (run.run_id, run.fence)
     told = (first_seq, *_columns(events), tool_calls)
-    (row,) = await database.call(run, _SETTLE, *claim, *outcome, *told)
+    asked = ([dict(each) for each in approvals], expire_seconds)
+    (row,) = await database.call(run, _SETTLE, *claim, *outcome, *told, *asked)
     return RunState(row[0])
 
 

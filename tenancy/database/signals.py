@@ -36,6 +36,9 @@ RUN_STOPPED = "stoa_run_stopped"
 SEAT_GRANTED = "stoa_seat_granted"
 """Model calls were given a seat, which is theirs for two seconds. Payload: their ids."""
 
+APPROVAL_CHANGED = "stoa_approval_changed"
+"""What runs ask their people was asked, decided, or is over. Payload: ``user/run`` keys."""
+
 CONNECTION_CHANGED = "stoa_connection_changed"
 """Something about a person's connection to a tool server. Payload: ``user/connection`` keys."""
 
@@ -46,7 +49,10 @@ it. Who does not hear of it makes no call with it all the same: each looks at th
 CHECK_WANTED = "stoa_check_wanted"
 """A person wants to know how a tool server stands. No payload: whoever has room asks for it."""
 
-_WITH_KEYS = (SEAT_GRANTED, RUN_STOPPED, RUN_CHANGED, CONNECTION_REVOKED, CONNECTION_CHANGED)
+_WITH_KEYS = (
+    *(SEAT_GRANTED, RUN_STOPPED, RUN_CHANGED, APPROVAL_CHANGED),
+    *(CONNECTION_REVOKED, CONNECTION_CHANGED),
+)
 """In the order in which they are sent."""
 MOST_KEYS = 100
 """Keys per notification: 100 times 74 characters stay below Postgres' 8,000 bytes."""
@@ -106,6 +112,10 @@ class Announcer:
     def seat_granted(self, call_id: UUID) -> None:
         """Say that a model call of another worker's was given a seat."""
         self._say(SEAT_GRANTED, str(call_id))
+
+    def approval_changed(self, key: str) -> None:
+        """Say that something was committed about what the run ``user/run`` asks."""
+        self._say(APPROVAL_CHANGED, key)
 
     def connection_changed(self, key: str) -> None:
         """Say that something about the connection ``user/connection`` was committed."""

@@ -17,6 +17,7 @@ BEGIN
     RETURN;
   END IF;
   PERFORM tenant.leave_queues(p_user, p_thread, p_run);
+  PERFORM tenant.supersede_approvals(p_user, p_run, 'deleted');
   RETURN QUERY
   DELETE FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run
   RETURNING r.run_id, r.state::text;
@@ -57,6 +58,8 @@ BEGIN
     any_open := true;
     IF found_rows > p_most THEN
       PERFORM tenant.end_as_cancelled(p_user, open_run.run_id, 'interrupt');
+    ELSE
+      PERFORM tenant.supersede_approvals(p_user, open_run.run_id, 'deleted');
     END IF;
     run_id := open_run.run_id;
     state := open_run.state::text;
@@ -103,6 +106,10 @@ LANGUAGE sql STABLE AS $$
       SELECT FROM public.effects f
       WHERE f.user_id = p_user AND f.thread_id = p_thread LIMIT p_bound
     ) AS f)
+    + (SELECT count(*) FROM (
+      SELECT FROM public.approvals a
+      WHERE a.user_id = p_user AND a.thread_id = p_thread LIMIT p_bound
+    ) AS a)
 $$;
 
 -- Deletes up to p_limit rows of a thread that was marked as deleted; true once nothing of it is
@@ -163,6 +170,13 @@ BEGIN
   ) AS o
   WHERE d.user_id = p_user AND d.thread_id = p_thread
     AND d.message_id = o.message_id AND d.tool_call_id = o.tool_call_id;
+  GET DIAGNOSTICS dropped = ROW_COUNT;
+  room := room - dropped;
+  DELETE FROM public.approvals d USING (
+    SELECT a.approval_id FROM public.approvals a
+    WHERE a.user_id = p_user AND a.thread_id = p_thread LIMIT room
+  ) AS o
+  WHERE d.user_id = p_user AND d.approval_id = o.approval_id;
   GET DIAGNOSTICS dropped = ROW_COUNT;
   room := room - dropped;
   IF room <= 0 THEN

@@ -274,3 +274,17 @@ BEGIN
   DELETE FROM public.workers WHERE worker_id = p_worker;
   RETURN released;
 END $$;
+
+-- Runs with questions that nobody decided in time, those first that are over longest. Not those of
+-- people for whom nothing may be written now.
+CREATE OR REPLACE FUNCTION dispatch.find_expired_approvals(p_limit int)
+RETURNS TABLE (user_id uuid, run_id uuid)
+LANGUAGE sql STABLE AS $$
+  SELECT DISTINCT o.user_id, o.run_id
+  FROM (
+    SELECT a.user_id, a.run_id
+    FROM public.approvals a JOIN public.users u USING (user_id)
+    WHERE a.state = 'open' AND a.expires_at <= (SELECT clock_timestamp()) AND u.state = 'active'
+    ORDER BY a.expires_at LIMIT p_limit
+  ) AS o
+$$;

@@ -1,6 +1,7 @@
 -- Answering what a run waits for, behind the tenant door. Locks come in the order of `runs.sql`.
 
--- Has a waiting run go on with what a person answered. `p_fence` is the one under which the questions
+-- Has a waiting run of an operator's graph go on with what a person answered; what the built-in one
+-- asks is decided by `decide_approvals`. `p_fence` is the one under which the questions
 -- were read: since then the run may have been answered, gone on, and come to wait for something else.
 -- Returns the run with the last event of its log, after which it goes on; another run, or the same one
 -- without that, when the idempotency key has been used for it before.
@@ -34,7 +35,11 @@ BEGIN
   resumed_at := clock_timestamp();
   UPDATE public.runs r SET state = 'pending', resume = p_resume, updated_at = resumed_at
   WHERE r.user_id = p_user AND r.run_id = p_run AND r.thread_id = p_thread
-    AND r.state = 'waiting' AND r.fence = p_fence;
+    AND r.state = 'waiting' AND r.fence = p_fence
+    AND NOT EXISTS (
+      SELECT FROM public.approvals a
+      WHERE a.user_id = p_user AND a.run_id = p_run AND a.state = 'open'
+    );
   IF NOT FOUND THEN
     RAISE EXCEPTION 'nothing waits for this answer' USING ERRCODE = 'ST009';
   END IF;

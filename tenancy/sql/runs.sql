@@ -113,7 +113,7 @@ CREATE OR REPLACE FUNCTION tenant.begin_attempt(
 ) RETURNS TABLE (
   run_thread_id uuid, graph_id text, request jsonb, run_metadata jsonb, attempt int, next_seq int,
   attempts_spent int, active_seconds float8, cancel_requested boolean, steps int,
-  follows_failure boolean, resume jsonb,
+  follows_failure boolean, resume jsonb, approvals jsonb,
   thread_id text, checkpoint jsonb, checkpoint_ns text, checkpoint_id text,
   parent_checkpoint_id text, metadata jsonb, channel_values bytea[], pending_writes bytea[]
 )
@@ -158,7 +158,7 @@ BEGIN
   RETURN QUERY
   SELECT run.thread_id, run.graph_id, run.request, run.metadata, run.attempt, seq + 1,
     run.attempts_spent, run.active_seconds, run.cancel_requested, steps,
-    coalesce(unfinished, false), run.resume, c.*
+    coalesce(unfinished, false), run.resume, tenant.decisions_of(p_user, p_run), c.*
   FROM (SELECT) AS one
   LEFT JOIN tenant.read_checkpoint(p_user, run.thread_id::text, '', NULL) AS c ON true;
 END $$;
@@ -166,11 +166,14 @@ END $$;
 -- Ends a run, or lets it wait for a person: the last events and the outcome commit together, so
 -- nobody can read `end` before both. A run whose cancel was accepted ends as cancelled, whatever
 -- its worker says; then there is no error to tell. Returns the state that it is in now.
+-- What the person is asked (`ask_person`) is open as soon as the run waits. One that would wait for
+-- nothing, since it asks again what was decided, would do so for ever: it fails.
 -- The row is locked for update first (share-then-update would deadlock).
 CREATE OR REPLACE FUNCTION tenant.settle_run(
   p_user uuid, p_run uuid, p_fence bigint, p_state text,
   p_error_code text, p_error_message text, p_first_seq int,
-  p_events text[], p_data bytea[], p_ns text[], p_checkpoint text[], p_tool_calls int DEFAULT 0
+  p_events text[], p_data bytea[], p_ns text[], p_checkpoint text[], p_tool_calls int DEFAULT 0,
+  p_approvals jsonb DEFAULT NULL, p_expire_seconds float8 DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -206,6 +209,13 @@ BEGIN
   PERFORM tenant.insert_events(
     p_user, p_run, p_first_seq, p_events, p_data, p_ns, p_checkpoint
   );
+  IF p_state = 'waiting' AND jsonb_array_length(p_approvals) > 0
+    AND NOT tenant.ask_person(p_user, p_run, p_fence, p_approvals, p_expire_seconds)
+  THEN
+    p_state := 'error';
+    p_error_code := 'nothing_to_decide';
+    p_error_message := 'The assistant asked again what was decided already. Send the message again.';
+  END IF;
   UPDATE public.runs r
   SET state = p_state::public.run_state, error_code = p_error_code, error_message = p_error_message,
       worker_id = NULL, updated_at = clock_timestamp(),

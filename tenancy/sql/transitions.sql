@@ -64,3 +64,16 @@ CREATE OR REPLACE TRIGGER record_attempt
 AFTER UPDATE OF state ON public.runs
 FOR EACH ROW WHEN ((OLD.state = 'running') <> (NEW.state = 'running'))
 EXECUTE FUNCTION tenant.record_attempt();
+
+-- Takes back what a run asks its person when it ends without an answer: a cancel, a new message.
+CREATE OR REPLACE FUNCTION tenant.take_back_questions() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.supersede_approvals(NEW.user_id, NEW.run_id, coalesce(NEW.cancel_action, 'ended'));
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER take_back_questions
+AFTER UPDATE OF state ON public.runs
+FOR EACH ROW WHEN (OLD.state = 'waiting' AND NEW.state NOT IN ('waiting', 'pending'))
+EXECUTE FUNCTION tenant.take_back_questions();

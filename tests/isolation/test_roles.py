@@ -35,13 +35,13 @@ CONTENT = {
     "authorizations": ("state_hash", "server", "sealed"),
     "effects": (
         *("message_id", "tool_call_id", "server", "tool", "key", "arguments_sha256", "result"),
-        *("connection_version", "repeated_for", "late_result"),
+        *("connection_version", "grant_version", "repeated_for", "late_result"),
     ),
     "approvals": (
         *("interrupt_id", "message_id", "tool_call_id", "server", "tool", "arguments"),
         *("arguments_sha256", "asked", "decisions", "subject", "policy_version", "schema_sha256"),
         *("grant_version", "graph_version", "decided_arguments", "decided_sha256", "for_thread"),
-        *("reason", "replies"),
+        *("reason", "replies", "is_own", "memory_sha256"),
     ),
     "audit": ("tool_call_id", "server", "tool", "arguments_sha256", "policy_version"),
     "audit_texts": ("text",),
