@@ -5,7 +5,7 @@
 Its behaviour is named by its arguments: ``hang-connect``, ``hang-list``, ``slow-relist``,
 ``endless`` (a cursor on every page), ``exit-at-once``, ``noisy`` (prints to both outputs), ``deaf``
 (heeds neither the end of its input nor SIGTERM), ``forks`` (leaves a process of its own behind),
-``blank`` (prints empty lines for ever).
+``blank`` (prints empty lines for ever), ``forms`` (says what ``note`` takes).
 """
 
 from __future__ import annotations
@@ -41,6 +41,14 @@ TOOLS = (
 )
 
 
+NOTE = {
+    "type": "object",
+    "properties": {"text": {"type": "string", "minLength": 1}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
 def say(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
@@ -66,8 +74,13 @@ def listing(params: dict[str, Any]) -> dict[str, Any]:
     if "slow-relist" in BEHAVIOUR and len(LISTINGS) == 2:
         time.sleep(1)
     names = [f"tool-{page}"] if "endless" in BEHAVIOUR else [*TOOLS, *EXTRA]
+    forms = {"note": NOTE} if "forms" in BEHAVIOUR else {}
     tools = [
-        {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object"}}
+        {
+            "name": name,
+            "description": f"Does {name}.",
+            "inputSchema": forms.get(name, {"type": "object"}),
+        }
         for name in names
     ]
     more = {"nextCursor": str(page + 1)} if "endless" in BEHAVIOUR else {}
