@@ -42,6 +42,7 @@ PREFIX = "STOA_"
 TOML_FILE = Path("stoa.toml")
 _NOT_SETTINGS = ("STOA_TEST_", "STOA_BENCH_")
 BuiltinTool = Literal["memory", "fetch", "time"]
+AskWord = Literal["never", "first_use", "always"]
 POOL_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 # The drivers get it as it is: no `+driver` in it, and no `key=value` pairs.
 _DSN = re.compile(r"postgres(ql)?://(.*@)?(\[[^]]*\]|[^:/?@]*)(:\d+)?([/?].*)?", re.DOTALL)
@@ -180,6 +181,16 @@ class Settings(BaseSettings):
     builtin_tools: Annotated[tuple[BuiltinTool, ...], NoDecode] = Field(
         ("memory", "fetch", "time"),
         description="Tools that come with the service, comma-separated; empty: none.",
+    )
+    approval_default: AskWord = Field(
+        "never",
+        description="When people are asked before a tool of an operator's server is called, unless"
+        " its `mcp.json` says: `never`, `first_use` in a conversation, `always`.",
+    )
+    approval_fetch: AskWord = Field(
+        "first_use",
+        description="When people are asked before `fetch` visits a host: `first_use` is once for"
+        " each host in a conversation.",
     )
     mcp_own_servers: bool = Field(
         False, description="Whether people may add servers of their own, by a public HTTPS URL."

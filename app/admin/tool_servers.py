@@ -12,6 +12,7 @@ from uuid import uuid4
 from pydantic import BaseModel, Field
 
 from app.settings import SettingsError
+from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue
 from app.tools.pool.connection import Connection
 from app.tools.pool.leased import ConnectionKey
@@ -56,7 +57,7 @@ async def try_servers(settings: Settings, names: Sequence[str]) -> list[ToolServ
     Raises:
         SettingsError: the catalogue cannot be used, or has no server of such a name.
     """
-    servers = Catalogue.load(settings.mcp_config).servers
+    servers = Catalogue.load(settings.mcp_config, Ask(settings.approval_default)).servers
     if unknown := sorted(set(names) - set(servers)):
         raise SettingsError(f"STOA_MCP_CONFIG names no server `{unknown[0]}`")
     wanted = [servers[name] for name in names or sorted(servers)]

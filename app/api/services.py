@@ -25,6 +25,7 @@ from app.runs.state_update import StateUpdates
 from app.runs.tail import RunTail
 from app.settings import Settings, SettingsError
 from app.sharing import default_limits
+from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.database.signals import Announcer
@@ -76,7 +77,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         SettingsError: one that is needed is missing, or a catalogue of tools cannot be used.
         DatabaseUnavailable: Postgres cannot be reached.
     """
-    catalogue = Catalogue.load(settings.mcp_config)
+    catalogue = Catalogue.load(settings.mcp_config, Ask(settings.approval_default))
     database_settings = service_settings(settings)
     async with AsyncExitStack() as stack:
         database = TenantDatabase(database_settings)

@@ -27,6 +27,7 @@ from app.tools.waiting import MustWait
 if TYPE_CHECKING:
     from app.stopping import RunStop
     from app.tools.approval.ruling import Policy
+    from app.tools.approval.word import PersonsWord
 
 log = structlog.get_logger(__name__)
 
@@ -76,8 +77,8 @@ class AgentTool:
     """What its server calls it, if that is something else."""
     policy: Policy | None = None
     """When its person is asked before a call; None: never."""
-    grant_version: int | None = None
-    """Of the credential that its calls are made with, as the person gave it; None: nobody's."""
+    word: PersonsWord | None = None
+    """What its person has said of its server, as it is known now; None: it is no server's."""
 
     @classmethod
     def from_function(
@@ -95,6 +96,11 @@ class AgentTool:
     def name(self) -> str:
         """What the model calls it by."""
         return self.tool.name
+
+    @property
+    def grant_version(self) -> int | None:
+        """Of the credential that its calls are made with, as the person gave it; None: nobody's."""
+        return None if self.word is None else self.word.grant_version
 
 
 class EarlierCalls(Protocol):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import ValidationError
 
 from app.settings import SettingsError
+from app.tools.approval.rules import ServerRules
+from app.tools.approval.ruling import Ask
 from app.tools.complaints import complaint
 from app.tools.entries import read_entry, versioned
 from app.tools.names import why_unusable
@@ -28,8 +30,8 @@ class Catalogue:
     servers: Mapping[str, McpServer] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, paths: Sequence[Path]) -> Self:
-        """Read all files.
+    def load(cls, paths: Sequence[Path], usual: Ask = Ask.NEVER) -> Self:
+        """Read all files. ``usual`` is when people are asked where a file says nothing of it.
 
         Raises:
             SettingsError: one cannot be used; the message says what to do, and quotes no value.
@@ -41,26 +43,28 @@ class Catalogue:
                     raise SettingsError(
                         f"{path}: server `{name}` is in another file too; give it another name"
                     )
-                servers[name] = _server(path, name, entry)
+                servers[name] = _server(path, name, entry, usual)
         return cls(servers)
 
 
 def own_server(name: str, url: str, rule: CredentialRule) -> McpServer:
-    """A server that a user added by its address.
+    """A server that a user added by its address. Each of its calls needs their approval.
 
     Raises:
         ValueError: the name cannot be used; the message ends a sentence that begins with it.
     """
     if wrong := why_unusable(name):
         raise ValueError(wrong)
-    return versioned(McpServer(name, HttpTransport(url), credential=rule, is_own=True))
+    always = ServerRules.same(Ask.ALWAYS)
+    server = McpServer(name, HttpTransport(url), credential=rule, approval=always, is_own=True)
+    return versioned(server)
 
 
-def _server(path: Path, name: str, entry: object) -> McpServer:
+def _server(path: Path, name: str, entry: object, usual: Ask) -> McpServer:
     if wrong := why_unusable(name):
         raise SettingsError(f"{path}: server `{name}` {wrong}")
     try:
-        return read_entry(name, entry)
+        return read_entry(name, entry, usual)
     except ValidationError as error:
         said = "\n".join(f"{path}: server `{name}`: {complaint(item)}" for item in error.errors())
         raise SettingsError(f"{said}\nSee docs/tools.md.") from None

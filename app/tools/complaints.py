@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from app.tools.approval.entries import RuleEntry
 from app.tools.entries import ServerEntry
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-_NOBODY_APPROVES = "leave it out: calls need nobody's approval"
+_APPROVAL = "say `stoa.approval` instead: when people are asked before a call"
 _HINTS = {
     "cwd": "leave it out: each user's server runs in a folder of its own",
     "envFile": "write the variables into `env`; nothing is read from elsewhere",
     "disabled": "take the server's entry out instead",
-    "autoApprove": _NOBODY_APPROVES,
-    "alwaysAllow": _NOBODY_APPROVES,
+    "autoApprove": _APPROVAL,
+    "alwaysAllow": _APPROVAL,
     "timeout": "say `stoa.timeout` instead, in seconds",
     "allowedTools": "say `stoa.tools.allow` instead",
     "disabledTools": "say `stoa.tools.deny` instead",
@@ -68,6 +69,8 @@ def _known(loc: Iterable[int | str]) -> Iterable[str]:
     """The keys that may stand at a place of an entry."""
     model: type[BaseModel] = ServerEntry
     for part in loc:
+        if part == "approval":
+            return RuleEntry.model_fields
         found = model.model_fields.get(str(part))
         inner = None if found is None else found.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -23,6 +22,9 @@ from pydantic import (
 from pydantic import model_validator as check
 
 from app.outbound import Origin, UrlRefused
+from app.tools.approval.entries import Approval, server_rules
+from app.tools.approval.rules import ServerRules
+from app.tools.approval.ruling import Ask
 from app.tools.servers import (
     USER_FOLDER,
     CredentialKind,
@@ -37,7 +39,6 @@ from app.tools.servers import (
 
 _FIELD_NAME = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 _USUAL = Timeouts()
-NEVER = "never"
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 HeaderName = Annotated[str, StringConstraints(pattern=_FIELD_NAME, max_length=128)]
@@ -59,22 +60,6 @@ def _call(value: object) -> object:
     return {"call": value} if isinstance(value, int | float) else value
 
 
-def _of_all(value: object) -> object:
-    """One word is said of every tool."""
-    return {"*": value} if isinstance(value, str) else value
-
-
-def _require_never(value: dict[str, str]) -> dict[str, str]:
-    """A promise that would not be kept is none to make."""
-    if any(said != NEVER for said in value.values()):
-        raise ValueError(
-            f"must be `{NEVER}`: nobody can be asked to approve a call yet."
-            " Keep a tool that needs it from being offered by `stoa.tools.deny`"
-        )
-    return value
-
-
-Approval = Annotated[dict[Name, Name], BeforeValidator(_of_all), AfterValidator(_require_never)]
 Tools = Annotated[tuple[Name, ...], BeforeValidator(_all)]
 
 
@@ -161,7 +146,7 @@ class _CredentialEntry(_Strict):
 class _StoaEntry(_Strict):
     scope: Annotated[Scope, Field(strict=False)] = Scope.PER_USER
     title: Annotated[str, StringConstraints(min_length=1, max_length=80)] | None = None
-    approval: Approval = {"*": NEVER}
+    approval: Approval = {}
     trust: _TrustEntry = _TrustEntry()
     timeout: Annotated[_Parts, BeforeValidator(_call)] = _Parts()
     tools: _ToolsEntry = _ToolsEntry()
@@ -249,10 +234,10 @@ class ServerEntry(_Strict):
         if any(not PurePath(each).is_absolute() for each in self.stoa.readable):
             raise ValueError("`stoa.readable` must be absolute paths")
 
-    def server(self, name: str) -> McpServer:
-        """What this entry says, under its version."""
+    def server(self, name: str, usual: Ask) -> McpServer:
+        """What this entry says, under its version; ``usual`` where it says nothing of approval."""
         stoa = self.stoa
-        seconds, approval = stoa.timeout, dict(stoa.approval)
+        seconds = stoa.timeout
         transport: StdioTransport | HttpTransport
         if self.url is not None:
             transport = HttpTransport(self.url, dict(self.headers))
@@ -270,7 +255,7 @@ class ServerEntry(_Strict):
                     frozenset(stoa.trust.idempotent),
                     stoa.trust.idempotency_ttl,
                 ),
-                approval=approval["*"] if set(approval) == {"*"} else approval,
+                approval=server_rules(stoa.approval, usual),
                 allow=None if stoa.tools.allow is None else frozenset(stoa.tools.allow),
                 deny=frozenset(stoa.tools.deny),
                 timeouts=Timeouts(seconds.connect, seconds.list, seconds.call),
@@ -279,8 +264,9 @@ class ServerEntry(_Strict):
 
 
 def versioned(server: McpServer) -> McpServer:
-    """The same server with the hash of everything that it is as its version."""
-    said = dataclasses.asdict(dataclasses.replace(server, version=""))
+    """The same server with the hash of everything that its connections depend on as its version."""
+    never = ServerRules.same(Ask.NEVER)
+    said = dataclasses.asdict(dataclasses.replace(server, version="", approval=never))
     text = json.dumps(said, sort_keys=True, default=_plain)
     return dataclasses.replace(server, version=hashlib.sha256(text.encode()).hexdigest()[:32])
 
@@ -293,10 +279,10 @@ def _plain(value: object) -> object:
     raise TypeError(f"no version can be made of a {type(value).__name__}")
 
 
-def read_entry(name: str, entry: Any) -> McpServer:  # noqa: ANN401 - what JSON holds
-    """The server that an entry describes.
+def read_entry(name: str, entry: Any, usual: Ask) -> McpServer:  # noqa: ANN401 - what JSON holds
+    """The server that an entry describes; ``usual`` is when its people are asked, unless it says.
 
     Raises:
         pydantic.ValidationError: it cannot be used; see :func:`app.tools.complaints.complaint`.
     """
-    return ServerEntry.model_validate(entry).server(name)
+    return ServerEntry.model_validate(entry).server(name, usual)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from app.tools.approval.rules import ServerRules
+from app.tools.approval.ruling import Ask
+
 USER_FOLDER = "{user_folder}"
 """In a child's arguments and environment: the absolute path of the user's own folder."""
 
@@ -102,6 +105,9 @@ class Timeouts:
     call: float = 60
 
 
+_NEVER = ServerRules.same(Ask.NEVER)
+
+
 @dataclass(frozen=True, slots=True)
 class McpServer:
     """One server that tools may come from."""
@@ -112,8 +118,8 @@ class McpServer:
     title: str | None = None
     credential: CredentialRule = CredentialRule()
     trust: Trust = Trust()
-    approval: str | Mapping[str, str] = "never"
-    """Per tool or for all. Nobody can be asked yet, so the catalogue takes nothing else."""
+    approval: ServerRules = _NEVER
+    """When people are asked before its tools are called: the operator's word, never loosened."""
     allow: frozenset[str] | None = None
     """The only tools that are offered; None is all."""
     deny: frozenset[str] = frozenset()
@@ -121,7 +127,7 @@ class McpServer:
     is_own: bool = False
     """Whether a user added it, so that its address is theirs and not the operator's."""
     version: str = ""
-    """Hash of everything here: another configuration is another connection."""
+    """Hash of everything here but ``approval``: another configuration is another connection."""
 
     @property
     def log_name(self) -> str:

@@ -14,6 +14,7 @@ from app.connections.standing import UserConnections
 from app.memory.embedding import Embedder
 from app.outbound import guarded_mcp_client_factory
 from app.sharing import default_pool
+from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue
 from app.tools.pool.pool import ToolPool
 from app.tools.stdio.readiness import get_ready
@@ -63,7 +64,7 @@ async def open_tools(
         SettingsError: the catalogue, the keys, the folder or the sandbox cannot be used.
     """
     model = default_pool(settings)
-    servers = Catalogue.load(settings.mcp_config).servers
+    servers = Catalogue.load(settings.mcp_config, Ask(settings.approval_default)).servers
     connections = UserConnections(
         database, servers, announcer, own_allowed=settings.mcp_own_servers
     )

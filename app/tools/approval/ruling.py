@@ -17,6 +17,14 @@ class Ask(StrEnum):
     ALWAYS = "always"
 
 
+_BY_STRICTNESS = tuple(Ask)
+
+
+def stricter(one: Ask, other: Ask) -> Ask:
+    """The one of two that asks more often."""
+    return max(one, other, key=_BY_STRICTNESS.index)
+
+
 @dataclass(frozen=True, slots=True)
 class Ruling:
     """What a policy says of one call."""
@@ -25,7 +33,8 @@ class Ruling:
     version: str
     """Of the policy: another one may say something else."""
     subject: str = ""
-    """What of the tool the call turns to, where ``first_use`` is meant of that alone: a host."""
+    """What of the tool the call turns to, where an approval is meant of that alone: a host, or
+    which of the tool's rules the call fell under."""
     may_open_thread: bool = False
     """Whether the person may say "always in this conversation"."""
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from app.settings import SettingsError
+from app.tools.approval.rules import ServerRules
+from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue, own_server
 from app.tools.servers import (
     CredentialKind,
@@ -50,7 +52,7 @@ class TestEntries:
         server = one(file, {"command": "npx", "args": ["-y", "x"], "env": {"A": "b"}})
         assert server.transport == StdioTransport("npx", ("-y", "x"), {"A": "b"})
         assert server.scope is Scope.PER_USER
-        assert server.approval == "never"
+        assert server.approval == ServerRules.same(Ask.NEVER)
         assert server.timeouts == Timeouts()
 
     def test_an_address_with_all_that_can_be_said_of_it(self, file: Path) -> None:
@@ -63,7 +65,7 @@ class TestEntries:
                 "stoa": {
                     "scope": "per_user",
                     "title": "Far",
-                    "approval": {"write": "never"},
+                    "approval": {"write": "always"},
                     "trust": {"read_only": ["look"], "idempotent": True, "idempotency_ttl": 60},
                     "timeout": {"connect": 1, "list": 2, "call": 3},
                     "tools": {"allow": ["look", "write"], "deny": ["write"]},
@@ -73,7 +75,8 @@ class TestEntries:
         )
         assert server.transport == HttpTransport(HTTP["url"], {"X-Team": "a"})
         assert server.title == "Far"
-        assert server.approval == {"write": "never"}
+        assert server.approval.of("write").word == "always"
+        assert server.approval.of("look").word == "never"
         assert server.trust.is_read_only("look")
         assert not server.trust.is_read_only("write")
         assert server.trust.is_idempotent("write")
@@ -142,8 +145,7 @@ class TestRefusals:
                 {**STDIO, "args": ["{user_folder}"], "stoa": {"scope": "shared"}},
                 "make it `per_user`",
             ),
-            ({**STDIO, "stoa": {"approval": "always"}}, "nobody can be asked to approve"),
-            ({**STDIO, "stoa": {"approval": {"write": "ask"}}}, "`stoa.approval`: must be `never`"),
+            ({**STDIO, "autoApprove": ["a"]}, "say `stoa.approval` instead"),
             ({**STDIO, "args": "-y"}, "`args`: must be a list"),
             ({**STDIO, "args": [1]}, "`args.0`: must be text"),
             ({**STDIO, "env": {"A-B": "c"}}, "`env.A-B`: is not a name"),
