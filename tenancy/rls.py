@@ -175,7 +175,7 @@ RULES: Mapping[str, TableRules] = {
     "effects": TableRules(
         service=_own(
             *("run_id", "fence", "connection_version", "state", "result", "ended_at"),
-            *("sent", "repeated_for", "late_result", "late_at"),
+            *("grant_version", "sent", "repeated_for", "late_result", "late_at"),
         ),
         maintenance=_counts(
             *("thread_id", "run_id", "fence", "state", "started_at", "ended_at", "sent", "late_at"),

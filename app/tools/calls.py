@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from app.stopping import end_task, until_done_or_cancelled
 from app.tools.refusal import ToolRefusal
-from app.tools.waiting import MustWait
+from app.tools.waiting import InDoubt, MustWait, NotApproved
 
 if TYPE_CHECKING:
     from app.stopping import RunStop
@@ -39,6 +39,10 @@ STOPPED = "This call was stopped before it had a result."
 NOT_BEGUN = "This call was stopped before it began."
 TIMED_OUT = "The tool did not answer in time."
 TIMED_OUT_CHANGING = "The tool did not answer in time. It may have had an effect."
+IN_DOUBT = (
+    "This call was begun, and nobody knows what came of it. It may have had an effect, so it was"
+    " not made again."
+)
 FAILED = "The tool failed."
 UNREADABLE = "The tool's answer could not be read."
 
@@ -107,7 +111,11 @@ class EarlierCalls(Protocol):
     """Knows of calls that were made before, of tools that may not be there any more."""
 
     async def result_of(self, call: ToolCall) -> ToolMessage | None:
-        """What came of the call that is about to be made again; None: nothing is known of it."""
+        """What came of the call that is about to be made again; None: nothing is known of it.
+
+        Raises:
+            InDoubt: it was begun, and nobody knows what came of it.
+        """
         ...
 
 
@@ -124,28 +132,42 @@ async def run_call(
     the same. ``slots`` bound how many calls are made at once.
 
     Raises:
-        MustWait: its person has to say something first.
+        MustWait: its person has to say something first. Of a run that is being stopped nobody is
+            asked whether to make a call, nor what came of one.
     """
     tool = tools.get(call["name"])
-    if tool is None:
-        known = None if earlier is None else await earlier.result_of(call)
-        return error_result(call, UNKNOWN) if known is None else _result(call, None, known)
-    async with _turn(slots, stop) as is_given:
-        if not is_given:
-            return error_result(call, NOT_BEGUN, tool, Outcome.STOPPED)
-        return await _make(call, tool, stop)
+    try:
+        if tool is None:
+            known = None if earlier is None else await earlier.result_of(call)
+            return error_result(call, UNKNOWN) if known is None else _result(call, None, known)
+        async with _turn(slots, stop) as is_given:
+            if not is_given:
+                return error_result(call, NOT_BEGUN, tool, Outcome.STOPPED)
+            return await _make(call, tool, stop)
+    except InDoubt:
+        if not _is_stopped(stop):
+            raise
+        return error_result(call, IN_DOUBT, tool, Outcome.LOST)
+    except NotApproved:
+        if not _is_stopped(stop):
+            raise
+        return error_result(call, NOT_BEGUN, tool, Outcome.STOPPED)
+
+
+def _is_stopped(stop: RunStop | None) -> bool:
+    return stop is not None and stop.cancelled.is_set()
 
 
 @asynccontextmanager
 async def _turn(slots: asyncio.Semaphore | None, stop: RunStop | None) -> AsyncIterator[bool]:
     """One of the calls that may be made at once; False where the run is to stop before."""
     if slots is None:
-        yield stop is None or not stop.cancelled.is_set()
+        yield not _is_stopped(stop)
         return
     taking = asyncio.create_task(slots.acquire())
     try:
         await until_done_or_cancelled(taking, stop)
-        yield taking.done() and (stop is None or not stop.cancelled.is_set())
+        yield taking.done() and not _is_stopped(stop)
     finally:
         if await end_task(taking) is None:
             slots.release()
@@ -174,12 +196,17 @@ async def _read(
         error = await end_task(task, END_SECONDS)
     if was_done or error is None:
         return _outcome(call, tool, task, error)
-    if stop is not None and stop.cancelled.is_set():
+    if _is_stopped(stop):
         return error_result(call, STOPPED, tool, Outcome.STOPPED)
     return error_result(call, TIMED_OUT, tool, Outcome.TIMEOUT)
 
 
 async def _change(call: ToolCall, tool: AgentTool, task: asyncio.Task[Any]) -> ToolMessage:
+    """Make a call that may change the world.
+
+    Raises:
+        InDoubt: its time is over, and whoever keeps a record may know of it.
+    """
     cancelled = await _finish(task, tool.timeout_seconds)
     was_done = task.done()
     error = await end_task(task, END_SECONDS)
@@ -187,6 +214,8 @@ async def _change(call: ToolCall, tool: AgentTool, task: asyncio.Task[Any]) -> T
         raise cancelled
     if was_done or error is None:
         return _outcome(call, tool, task, error)
+    if tool.server is not None:
+        raise InDoubt({"why": "timeout"}, tool.server, tool.own_name or tool.name)
     return error_result(call, TIMED_OUT_CHANGING, tool, Outcome.LOST)
 
 

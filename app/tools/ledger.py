@@ -6,12 +6,14 @@ A row belongs to a call's place in the conversation, which is the same in every 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from app.tools.fingerprint import fingerprint
 from app.tools.servers import HttpTransport
+from app.tools.waiting import NotApproved
 from tenancy.database.retry import while_database_is_away
 
 if TYPE_CHECKING:
@@ -22,9 +24,14 @@ if TYPE_CHECKING:
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import ClaimedRun
 
-_BEGIN = "SELECT * FROM tenant.begin_effect($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+_BEGIN = (
+    "SELECT * FROM tenant.begin_effect($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,"
+    " $14, $15, $16, $17, $18, $19, $20)"
+)
 _END = "SELECT tenant.end_effect($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _FIND = "SELECT * FROM tenant.find_effect($1, $2, $3, $4)"
+_SETTLE = "SELECT * FROM tenant.settle_doubt($1, $2, $3, $4, $5, $6, $7)"
+_LATE = "SELECT * FROM tenant.record_late_outcome($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 
 Ending = Literal["done", "failed", "asking"]
 
@@ -42,9 +49,28 @@ class Found(StrEnum):
     OTHER = "other"
     """Another call stands in its place."""
     STALE = "stale"
-    """The connection has changed since its credential was read."""
+    """The connection, or the person's word on its calls, has changed since it was read."""
     DISCONNECTED = "disconnected"
     """The person uses this server no more."""
+    UNAPPROVED = "unapproved"
+    """Its person has to approve it first, or did of something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What lets a call be made, by the rules that its maker knows."""
+
+    policy_version: str | None = None
+    """Of the rules by which its person has to approve it; None: nobody has to."""
+    subject: str | None = None
+    """What of the tool it turns to; see :class:`app.tools.approval.ruling.Ruling`."""
+    schema_sha256: bytes | None = None
+    """Of the tool's arguments, as they are shown."""
+    approval_version: int | None = None
+    """Of the person's own word that is in the rules; None: there is none in them."""
+
+
+NOTHING = Needs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +111,11 @@ class Entry:
     key: UUID | None = None
     """What the call is known by at its server; None where it is not recorded."""
     result: Mapping[str, Any] | None = None
+    changed: tuple[str, ...] = ()
+    """What is otherwise than when its person decided on it; see :mod:`app.tools.waiting`."""
+    sent: int | None = field(default=None, compare=False)
+    started_at: datetime | None = field(default=None, compare=False)
+    """How often it was sent, and when first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +128,8 @@ class Earlier:
     """Whether its arguments are those that were asked for."""
     state: str
     result: Mapping[str, Any] | None
+    sent: int | None
+    started_at: datetime | None
 
 
 class Ledger:
@@ -104,29 +137,39 @@ class Ledger:
 
     def __init__(self, database: TenantDatabase, run: ClaimedRun, thread_id: UUID) -> None:
         self._database = database
-        self._run = run
+        self.run = run
         self._thread_id = thread_id
 
-    async def begin(self, site: CallSite, call: IntendedCall) -> Entry:
+    async def begin(self, site: CallSite, call: IntendedCall, needs: Needs = NOTHING) -> Entry:
         """Ask whether to make a call; where to, it is on record before this returns.
 
         Raises:
             LeaseLost: the run is another worker's.
             DatabaseUnavailable: nothing is known, and the call must not be made.
         """
-        (row,) = await self._database.call(
-            self._run,
-            _BEGIN,
-            *self._place(site),
-            call.server.name,
-            call.own_url,
-            call.version,
-            call.tool,
-            fingerprint(call.arguments),
-            call.is_recorded,
-            float(call.repeat_seconds),
+        about = (call.server.name, call.own_url, call.version, call.tool)
+        return await self._begin(
+            site,
+            about,
+            call.arguments,
+            needs,
+            is_recorded=call.is_recorded,
+            repeat_seconds=call.repeat_seconds,
         )
-        return Entry(Found(row["answer"]), row["key"], row["result"])
+
+    async def admit(
+        self, site: CallSite, tool: str, arguments: Mapping[str, Any], needs: Needs
+    ) -> None:
+        """See that a call of a tool that comes with the service may be made. It is not recorded.
+
+        Raises:
+            NotApproved: its person has to approve it first.
+            LeaseLost: the run is another worker's.
+            DatabaseUnavailable: nothing is known, and the call must not be made.
+        """
+        entry = await self._begin(site, (None, None, None, tool), arguments, needs)
+        if entry.found is Found.UNAPPROVED:
+            raise NotApproved(entry.changed)
 
     async def end(
         self, site: CallSite, key: UUID, ending: Ending, result: Mapping[str, Any] | None = None
@@ -138,8 +181,24 @@ class Ledger:
             DatabaseUnavailable: Postgres stayed away.
         """
         await while_database_is_away(
-            self._database.call, self._run, _END, *self._place(site), key, ending, result
+            self._database.call, self.run, _END, *self._place(site), key, ending, result
         )
+
+    async def record_late(
+        self, site: CallSite, key: UUID, ending: Ending, result: Mapping[str, Any]
+    ) -> bool | None:
+        """Record what came of a call after all, whosever the run is.
+
+        Says whether that goes on by it; None: there is nothing to record it of.
+
+        Raises:
+            UserUnavailable: the user is suspended, being erased, or gone.
+            DatabaseUnavailable: Postgres stayed away.
+        """
+        (row,) = await while_database_is_away(
+            self._database.call, self.run, _LATE, *self._place(site), key, ending, result
+        )
+        return bool(row["resumed"]) if row["recorded"] else None
 
     async def find(self, site: CallSite, arguments: Mapping[str, Any]) -> Earlier | None:
         """What is on record of a call.
@@ -148,14 +207,69 @@ class Ledger:
             DatabaseUnavailable: Postgres is away.
         """
         where = (self._thread_id, site.message_id, site.tool_call_id)
-        rows = await self._database.call(self._run, _FIND, *where)
+        rows = await self._database.call(self.run, _FIND, *where)
         return next((_earlier(row, arguments) for row in rows), None)
 
+    async def settle_doubt(self, site: CallSite, arguments: Mapping[str, Any]) -> Earlier | None:
+        """What is on record of a call that was in doubt, with what its person has said of it.
+
+        Raises:
+            LeaseLost: the run is another worker's.
+            DatabaseUnavailable: Postgres stayed away.
+        """
+        rows = await while_database_is_away(
+            self._database.call, self.run, _SETTLE, *self._place(site), site.doubt
+        )
+        return next((_earlier(row, arguments) for row in rows), None)
+
+    async def _begin(
+        self,
+        site: CallSite,
+        about: tuple[str | None, str | None, int | None, str],
+        arguments: Mapping[str, Any],
+        needs: Needs,
+        *,
+        is_recorded: bool = False,
+        repeat_seconds: float = 0,
+    ) -> Entry:
+        sent = fingerprint(arguments)
+        (row,) = await self._database.call(
+            self.run,
+            _BEGIN,
+            *self._place(site),
+            *about,
+            sent,
+            is_recorded,
+            float(repeat_seconds),
+            site.approval,
+            site.arguments_sha256 or sent,
+            needs.policy_version,
+            needs.schema_sha256,
+            needs.subject,
+            needs.approval_version,
+            site.doubt,
+        )
+        return Entry(
+            Found(row["answer"]),
+            row["key"],
+            row["result"],
+            tuple(row["changed"]),
+            row["sent"],
+            row["started_at"],
+        )
+
     def _place(self, site: CallSite) -> tuple[Any, ...]:
-        run = self._run
+        run = self.run
         return (run.run_id, run.fence, self._thread_id, site.message_id, site.tool_call_id)
 
 
 def _earlier(row: Any, arguments: Mapping[str, Any]) -> Earlier:  # noqa: ANN401 - a database row
-    is_same = row["arguments_sha256"] == fingerprint(arguments)
-    return Earlier(row["server"], row["tool"], is_same, row["state"], row["result"])
+    return Earlier(
+        row["server"],
+        row["tool"],
+        row["arguments_sha256"] == fingerprint(arguments),
+        row["state"],
+        row["result"],
+        row["sent"],
+        row["started_at"],
+    )

@@ -23,8 +23,13 @@ class NotApproved(MustWait):
 class InDoubt(MustWait):
     """A call was begun, nobody knows what came of it, and it may not be repeated by itself."""
 
-    def __init__(self, known: Mapping[str, Any]) -> None:
+    def __init__(self, known: Mapping[str, Any], server: str, tool: str) -> None:
         super().__init__("nobody knows what came of the call")
         self.known = known
-        """What is known: ``why`` (``lost``, ``timeout``, ``unanswered``), ``started_at``,
-        ``sent`` (how often), as the person is shown it."""
+        """What is known, as the person is shown it: ``why`` (``timeout``: no answer came in time;
+        ``unanswered``: the connection ended before one came; ``lost``: whoever waited for it is
+        gone), ``started_at`` and ``sent`` (how often) where that is known, and ``changed`` where
+        something has changed since that keeps it from being repeated."""
+        self.server = server
+        self.tool = tool
+        """As its server calls it. The tool may not be offered any more."""

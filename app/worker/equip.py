@@ -86,6 +86,7 @@ class Outfitter:
             _Relisting(self._tools, run, servers, listings),
             _LettingGo(self._tools.credentials, self._tools.pool),
             Ledger(self._database, run, thread_id),
+            self._tools.late,
         )
         found = [(each.server, listings[each.server.name]) for each in servers]
         missing = [tools_of for _, tools_of in found if isinstance(tools_of, Unavailable)]

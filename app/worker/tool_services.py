@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.connections.credentials import Credentials
@@ -13,9 +14,11 @@ from app.connections.opening import open_vault, public_address
 from app.connections.standing import UserConnections
 from app.memory.embedding import Embedder
 from app.outbound import guarded_mcp_client_factory
+from app.runs.tail import run_key
 from app.sharing import default_pool
 from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue
+from app.tools.mcp.late import LateAnswers
 from app.tools.pool.pool import ToolPool
 from app.tools.stdio.readiness import get_ready
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from app.tools.pool.watching import Watch
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
+    from tenancy.principal import ClaimedRun
 
 
 TOOL_SHARE = 2
@@ -44,6 +48,8 @@ class ToolServices:
     has_servers: bool
     """Whether anybody can have any; where not, none are looked for."""
     builtin: frozenset[BuiltinTool]
+    late: LateAnswers
+    """Listens to calls whose time is over."""
     tool_tokens: int
     """How much of the model's window descriptions of tools may take."""
     embedder: Embedder | None = None
@@ -75,6 +81,7 @@ async def open_tools(
     pool = ToolPool.from_settings(settings, servers.values(), guarded_mcp_client_factory, watch)
     embedder = None if settings.embedding_model is None else Embedder(settings.embedding_model)
     get_ready(servers.values(), settings.mcp_folder)
+    late = LateAnswers(partial(_announce, announcer))
     try:
         await pool.start()
         yield ToolServices(
@@ -84,10 +91,21 @@ async def open_tools(
             known,
             has_servers=bool(servers) or settings.mcp_own_servers,
             builtin=frozenset(settings.builtin_tools),
+            late=late,
             tool_tokens=(model.context - model.output) // TOOL_SHARE,
             embedder=embedder,
             sees_images=settings.model_images,
         )
     finally:
+        await late.aclose()
         await pool.stop()
         await credentials.aclose()
+
+
+def _announce(announcer: Announcer, run: ClaimedRun, goes_on: bool) -> None:  # noqa: FBT001 - told
+    """Tell of an outcome that came late; by it, a run may go on that had asked its person."""
+    key = run_key(run.user_id, run.run_id)
+    announcer.approval_changed(key)
+    if goes_on:
+        announcer.run_queued()
+        announcer.run_changed(key)

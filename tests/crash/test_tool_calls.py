@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.tools.mcp.calling import IDEMPOTENCY_KEY
+from app.tools.mcp.sending import IDEMPOTENCY_KEY
 from tests.crash.stage import Stage, new_thread
 from tests.support.deployment import QUICK_LEASE
 from tests.support.faulty.fault import Fault

@@ -1,128 +1,136 @@
 """One call of a server's tool, with whatever may go wrong on the way as its answer.
 
 The order is what keeps promises: the credential is read, the connection leased, then the ledger
-asked, which looks at the connection's row once more, and only then the call is made. So nothing is
-sent under a credential that was revoked before, and nothing that may change the world is sent
-before it is on record.
+asked, which looks at the connection's row and at what the person approved once more, and only then
+the call is made. So nothing is sent under a credential that was revoked before, nothing that was
+not approved as it stands, and nothing that may change the world before it is on record.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
 
-import structlog
-
-from app import faults
-from app.tools.calls import Outcome
 from app.tools.ledger import Found, IntendedCall
 from app.tools.mcp.access import CredentialUnusable
-from app.tools.mcp.progress import ProgressEvents
-from app.tools.mcp.results import Content, Room, read_result
-from app.tools.pool.failures import Reason, ToolServerUnavailable
-from app.tools.questions import Asked
+from app.tools.mcp.made import CHANGED, DISCONNECTED, OTHER, UNRECORDED, Made
+from app.tools.mcp.results import Room
+from app.tools.mcp.sending import Sending, is_refusal, known_of, unusable
+from app.tools.mcp.terms import Terms
+from app.tools.pool.failures import ToolServerUnavailable
 from app.tools.redaction import Redactor
 from app.tools.servers import Credential, Scope
+from app.tools.waiting import InDoubt, NotApproved
 from tenancy.database.engine import DatabaseUnavailable
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
-    from app.tools.ledger import Ending, Entry, Ledger
+    from app.tools.ledger import Entry, Ledger
     from app.tools.mcp.access import Connections, Credentials
-    from app.tools.pool.leased import ToolConnection
+    from app.tools.mcp.late import LateAnswers
     from app.tools.servers import McpServer
     from app.tools.site import CallSite
     from tenancy.principal import Owner
 
-log = structlog.get_logger(__name__)
-
-IDEMPOTENCY_KEY: Final = "stoa.dev/idempotency-key"
-"""Under which name of a request's ``_meta`` a server finds what to know a repeat by."""
-
-TIMED_OUT = "The tool did not answer in time."
-LOST = "The connection to the tool's server was lost before it answered."
-MAY_HAVE_HAD_AN_EFFECT = " The call may have had an effect: nobody knows. It was not made again."
-IN_DOUBT = (
-    "This call was begun before, and nobody knows what came of it."
-    " It may have had an effect, so it was not made again."
-)
-OTHER = "Another call was made in the place of this one. It was not made."
-CHANGED = "The connection to the tool's server was changed meanwhile. The call was not made."
-DISCONNECTED = "The person does not use this tool's server any more. The call was not made."
-UNRECORDED = "The call could not be recorded, so it was not made. Try again later."
-TELLING_QUESTION = "The tool's server asked something that it must not. The call was ended."
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What came of a call."""
-
-    content: Content
-    outcome: Outcome = Outcome.ERROR
-    again: bool = False
-    """Whether another try does no harm and may come to more."""
-
-    def as_json(self) -> dict[str, Any]:
-        """As the ledger keeps it."""
-        return {"content": self.content, "outcome": self.outcome.value}
-
-    @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Self:
-        """As the ledger has kept it."""
-        return cls(kept["content"], Outcome(kept["outcome"]))
+_ANYBODYS = Terms()
 
 
 class ServerCalls:
     """One run's calls to servers, in its user's name."""
 
     def __init__(
-        self, owner: Owner, connections: Connections, credentials: Credentials, ledger: Ledger
+        self,
+        owner: Owner,
+        connections: Connections,
+        credentials: Credentials,
+        ledger: Ledger,
+        late: LateAnswers | None = None,
     ) -> None:
+        """``late`` listens to calls whose time is over; without it, nobody does."""
         self._owner = owner
         self._connections = connections
         self._credentials = credentials
         self._ledger = ledger
+        self._late = late
         self._room = Room()
 
     async def make(
-        self, site: CallSite, server: McpServer, tool: str, arguments: Mapping[str, Any]
+        self,
+        site: CallSite,
+        server: McpServer,
+        tool: str,
+        arguments: Mapping[str, Any],
+        terms: Terms = _ANYBODYS,
     ) -> Made:
         """Call a tool by its server's name for it.
 
         Raises:
             Asked: its server wants to know something first; made again, the call goes on.
+            NotApproved: its person has to approve it first.
+            InDoubt: nobody knows what came of it; its person has to say what to make of that.
             LeaseLost: the run is another worker's.
         """
-        try:
-            made = await self._try(site, server, tool, arguments)
-        except DatabaseUnavailable:
-            return Made(UNRECORDED)
-        if not made.again:
-            return made
-        try:
-            return await self._try(site, server, tool, arguments)
-        except DatabaseUnavailable:
-            return made if made.outcome is Outcome.LOST else Made(UNRECORDED)
+        if site.doubt is not None:
+            known = await self._answered(site, server.name, tool, arguments)
+            if known is not None:
+                return known
+        made: Made | None = None
+        for _ in range(2):
+            try:
+                if made is not None:
+                    await terms.renew()
+                made = await self._try(site, server, tool, arguments, terms)
+            except DatabaseUnavailable:
+                made = Made(UNRECORDED, doubt=None if made is None else made.doubt)
+                break
+            if not made.again:
+                break
+        if made is None:
+            raise AssertionError
+        if made.doubt is not None:
+            raise made.doubt
+        return made
 
     async def recorded(self, site: CallSite, arguments: Mapping[str, Any]) -> Made | None:
         """What came of a call that was made before, with its server out of reach now.
 
         Raises:
+            InDoubt: nobody knows.
             DatabaseUnavailable: Postgres is away.
         """
-        earlier = await self._ledger.find(site, arguments)
+        look = self._ledger.find if site.doubt is None else self._ledger.settle_doubt
+        earlier = await look(site, arguments)
         if earlier is None or earlier.state == "asking":
             return None
         if not earlier.is_same:
             return Made(OTHER)
-        return Made.from_json(earlier.result) if earlier.result else Made(IN_DOUBT, Outcome.LOST)
+        if earlier.result is None:
+            raise InDoubt(known_of("lost", earlier), earlier.server, earlier.tool)
+        return Made.from_json(earlier.result)
+
+    async def _answered(
+        self, site: CallSite, server: str, tool: str, arguments: Mapping[str, Any]
+    ) -> Made | None:
+        """What came of a call in doubt, by what its person or its server has said since.
+
+        Raises:
+            InDoubt: Postgres is away.
+        """
+        try:
+            earlier = await self._ledger.settle_doubt(site, arguments)
+        except DatabaseUnavailable:
+            raise InDoubt({"why": "lost"}, server, tool) from None
+        if earlier is None or earlier.result is None or not earlier.is_same:
+            return None
+        return Made.from_json(earlier.result)
 
     async def _try(
-        self, site: CallSite, server: McpServer, tool: str, arguments: Mapping[str, Any]
+        self,
+        site: CallSite,
+        server: McpServer,
+        tool: str,
+        arguments: Mapping[str, Any],
+        terms: Terms,
     ) -> Made:
         is_shared = server.scope is Scope.SHARED
         credential = Credential()
@@ -131,18 +139,26 @@ class ServerCalls:
                 credential = await self._credentials.current(self._owner, server)
             owner = None if is_shared else self._owner.user_id
             call = IntendedCall(server, tool, arguments, None if is_shared else credential.version)
-            async with self._connections.lease(owner, server, credential) as connection:
-                entry = await self._ledger.begin(site, call)
+            async with AsyncExitStack() as lease:
+                leasing = self._connections.lease(owner, server, credential)
+                connection = await lease.enter_async_context(leasing)
+                entry = await self._ledger.begin(site, call, terms.needs(arguments))
                 if entry.found is not Found.BEGUN:
-                    return _known(entry)
-                sending = _Sending(
-                    self._ledger, site, entry.key, Redactor(server, credential), self._room
+                    return _known(entry, call)
+                sending = Sending(
+                    self._ledger,
+                    site,
+                    call,
+                    entry,
+                    Redactor(server, credential),
+                    self._room,
+                    self._late,
                 )
-                made = await sending.send(connection, call)
+                made = await sending.send(connection, lease)
         except CredentialUnusable as error:
             return await self.recorded(site, arguments) or Made(_unusable(error.reason))
         except ToolServerUnavailable as error:
-            if _is_refusal(error) and await self._has_another(server, credential):
+            if is_refusal(error) and await self._has_another(server, credential):
                 return Made(_unusable(error.reason), again=True)
             return await self.recorded(site, arguments) or Made(_unusable(error.reason))
         if sending.was_refused:
@@ -158,22 +174,25 @@ class ServerCalls:
         return True
 
 
-def _is_refusal(error: ToolServerUnavailable) -> bool:
-    """Whether a server does not take what was authorized once."""
-    return error.reason == Reason.NEEDS_AUTHORIZATION
-
-
 def _unusable(reason: str) -> str:
-    if reason == Found.DISCONNECTED:
-        return DISCONNECTED
-    return f"The tool's server cannot be used just now ({reason})."
+    return DISCONNECTED if reason == Found.DISCONNECTED else unusable(reason)
 
 
-def _known(entry: Entry) -> Made:
-    """The answer to a call that is not to be sent."""
+def _known(entry: Entry, call: IntendedCall) -> Made:
+    """The answer to a call that is not to be sent.
+
+    Raises:
+        NotApproved: its person has to approve it first.
+        InDoubt: it was sent before, and nobody knows what came of it.
+    """
     match entry.found:
         case Found.IN_DOUBT:
-            return Made(IN_DOUBT, Outcome.LOST)
+            known = known_of("lost", entry)
+            if entry.changed:
+                known["changed"] = list(entry.changed)
+            raise InDoubt(known, call.server.name, call.tool)
+        case Found.UNAPPROVED:
+            raise NotApproved(entry.changed)
         case Found.OTHER:
             return Made(OTHER)
         case Found.DISCONNECTED:
@@ -183,109 +202,3 @@ def _known(entry: Entry) -> Made:
             return Made.from_json(entry.result)
         case _:
             return Made(CHANGED, again=True)
-
-
-class _Sending:
-    """A call that is on record and about to be sent."""
-
-    def __init__(
-        self, ledger: Ledger, site: CallSite, key: UUID | None, redactor: Redactor, room: Room
-    ) -> None:
-        self._ledger = ledger
-        self._room = room
-        self._site = site
-        self._key = key
-        self._redactor = redactor
-        self.was_refused = False
-        """Whether the server did not take the credential."""
-
-    async def send(self, connection: ToolConnection, call: IntendedCall) -> Made:
-        """Send it, and record what came of it. One without an answer stays in doubt."""
-        progress = ProgressEvents(self._site.tool_call_id, self._redactor)
-        faults.reach("tool.begun")
-        try:
-            result = await connection.call(
-                call.tool,
-                call.arguments,
-                meta={} if self._key is None else {IDEMPOTENCY_KEY: str(self._key)},
-                seconds=call.server.timeouts.call,
-                progress=progress,
-            )
-        except Asked as asked:
-            return await self._ask(asked)
-        except Exception as error:  # noqa: BLE001 - whatever a library makes of an answer
-            if isinstance(error, ToolServerUnavailable):
-                self.was_refused = _is_refusal(error)
-                if error.is_unheard:
-                    return await self._unheard(error)
-            return _failed(call, error)
-        finally:
-            progress.close()
-        faults.reach("tool.answered")
-        answer = read_result(result, self._redactor, self._room)
-        went = Outcome.CUT if answer.is_cut else Outcome.OK
-        made = await self._end(Made(answer.content, Outcome.ERROR if answer.is_error else went))
-        faults.reach("tool.recorded")
-        return made
-
-    async def _unheard(self, error: ToolServerUnavailable) -> Made:
-        """Let the call be made again under its key: what is not let in has had no effect.
-
-        That the connection ended because another call's credential was refused says nothing of
-        this one, which may be under way at the server.
-        """
-        if self._key is not None:
-            await self._ledger.end(self._site, self._key, "asking")
-        return Made(_unusable(error.reason), again=True)
-
-    async def _ask(self, asked: Asked) -> Made:
-        """Let the question be asked, and the call be made again under its key.
-
-        Raises:
-            Asked: always, but where the question itself gives the person's secret away.
-        """
-        if self._redactor.holds_secret(_texts(asked)):
-            return await self._end(Made(TELLING_QUESTION))
-        if self._key is not None:
-            with suppress(DatabaseUnavailable):  # then it is in doubt
-                await self._ledger.end(self._site, self._key, "asking")
-        raise asked
-
-    async def _end(self, made: Made) -> Made:
-        """Record it. What the database does not take stays in doubt for others, not for us."""
-        if self._key is not None:
-            ending: Ending = "failed" if made.outcome is Outcome.ERROR else "done"
-            with suppress(DatabaseUnavailable):
-                await self._ledger.end(self._site, self._key, ending, made.as_json())
-        return made
-
-
-def _failed(call: IntendedCall, error: Exception) -> Made:
-    """The answer where there is no result. Nobody hears what the error says of our side."""
-    if isinstance(error, TimeoutError):
-        return _unanswered(call, TIMED_OUT, Outcome.TIMEOUT)
-    if isinstance(error, ToolServerUnavailable):
-        return _unanswered(call, LOST, Outcome.ERROR, may_repeat=True)
-    log.warning(
-        "a call of a server's tool failed",
-        server=call.server.log_name,
-        error=type(error).__name__,
-    )
-    return _unanswered(call, LOST, Outcome.ERROR)
-
-
-def _unanswered(
-    call: IntendedCall, why: str, outcome: Outcome, *, may_repeat: bool = False
-) -> Made:
-    """A call of which nobody knows what came, unless it changes nothing."""
-    if not call.is_recorded:
-        return Made(why, outcome, again=may_repeat)
-    again = may_repeat and call.repeat_seconds > 0
-    return Made(why + MAY_HAVE_HAD_AN_EFFECT, Outcome.LOST, again=again)
-
-
-def _texts(asked: Asked) -> list[str]:
-    return [
-        json.dumps([question.message, question.schema, question.url], ensure_ascii=False)
-        for question in asked.questions
-    ]

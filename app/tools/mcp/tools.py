@@ -9,16 +9,20 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
+from app.tools.approval.policy import ToolPolicy
+from app.tools.approval.word import PersonsWord
 from app.tools.calls import METADATA, AgentTool, Outcome
 from app.tools.mcp.arguments import complaint_about
-from app.tools.mcp.calling import Made
+from app.tools.mcp.made import Made
 from app.tools.mcp.names import tool_name
 from app.tools.mcp.schemas import Schema, visible_schema
+from app.tools.mcp.terms import Terms
 from app.tools.site import site_of_call
 from app.tools.texts import shortened, storable
 from tenancy.database.engine import DatabaseUnavailable
 
 if TYPE_CHECKING:
+    from app.tools.approval.ruling import Policy
     from app.tools.mcp.calling import ServerCalls
     from app.tools.servers import ListedTool, McpServer
 
@@ -28,22 +32,29 @@ _AROUND_SECONDS = 30
 
 
 def bind_tools(
-    server: McpServer, listed: Iterable[ListedTool], calls: ServerCalls
+    server: McpServer,
+    listed: Iterable[ListedTool],
+    calls: ServerCalls,
+    word: PersonsWord | None = None,
 ) -> list[AgentTool]:
     """Those of a server's tools that the operator lets be used, bound to a run's user.
 
     What the server itself says of a tool's harmlessness changes nothing. Where it lists two of one
-    name, the second is left out.
+    name, the second is left out. ``word`` is what the user has said of the server.
     """
+    word = word or PersonsWord()
     bound: dict[str, AgentTool] = {}
     for each in listed:
         if server.offers(each.name):
-            tool = _McpTool(server, each, calls)
-            bound.setdefault(tool.name, _as_agent_tool(server, each, tool))
+            policy = ToolPolicy(each.name, server.approval.of(each.name), word)
+            tool = _McpTool(server, each, calls, policy, word)
+            bound.setdefault(tool.name, _as_agent_tool(server, each, tool, policy, word))
     return list(bound.values())
 
 
-def _as_agent_tool(server: McpServer, listed: ListedTool, tool: BaseTool) -> AgentTool:
+def _as_agent_tool(
+    server: McpServer, listed: ListedTool, tool: BaseTool, policy: Policy, word: PersonsWord
+) -> AgentTool:
     times = server.timeouts
     return AgentTool(
         tool,
@@ -52,6 +63,8 @@ def _as_agent_tool(server: McpServer, listed: ListedTool, tool: BaseTool) -> Age
         timeout_seconds=2 * (times.connect + times.listing + times.call) + _AROUND_SECONDS,
         server=server.name,
         own_name=listed.name,
+        policy=policy,
+        word=word,
     )
 
 
@@ -62,8 +75,16 @@ class _McpTool(BaseTool):
     _server: McpServer = PrivateAttr()
     _own_name: str = PrivateAttr()
     _schema: Schema = PrivateAttr()
+    _terms: Terms = PrivateAttr()
 
-    def __init__(self, server: McpServer, listed: ListedTool, calls: ServerCalls) -> None:
+    def __init__(
+        self,
+        server: McpServer,
+        listed: ListedTool,
+        calls: ServerCalls,
+        policy: Policy,
+        word: PersonsWord,
+    ) -> None:
         schema = visible_schema(listed.input_schema)
         about = storable(listed.description or listed.title or listed.name)
         super().__init__(
@@ -75,6 +96,7 @@ class _McpTool(BaseTool):
         self._server = server
         self._own_name = listed.name
         self._schema = schema
+        self._terms = Terms(policy, word, schema)
 
     def _run(self, /, **_: Any) -> NoReturn:  # noqa: ANN401
         """Not offered, though LangChain's base class wants it: it would block every other run.
@@ -89,7 +111,9 @@ class _McpTool(BaseTool):
         if complaint is not None:
             return _message(Made(complaint))
         site = site_of_call.get()
-        return _message(await self._calls.make(site, self._server, self._own_name, arguments))
+        return _message(
+            await self._calls.make(site, self._server, self._own_name, arguments, self._terms)
+        )
 
 
 class RecordedCalls:
@@ -99,7 +123,11 @@ class RecordedCalls:
         self._calls = calls
 
     async def result_of(self, call: ToolCall) -> ToolMessage | None:
-        """What came of the call when it was made before; None: nothing is known of it."""
+        """What came of the call when it was made before; None: nothing is known of it.
+
+        Raises:
+            InDoubt: it was begun, and nobody knows what came of it.
+        """
         try:
             made = await self._calls.recorded(site_of_call.get(), call["args"])
         except DatabaseUnavailable:

@@ -157,6 +157,7 @@ class Connection:
         meta: Mapping[str, Any],
         seconds: float,
         progress: Progress | None = None,
+        late_seconds: float = 0.0,
     ) -> mcp_types.CallToolResult:
         """Make one call; see :class:`ToolConnection`."""
         from app.tools.pool.calling import call_tool  # noqa: PLC0415 - as in opening
@@ -164,12 +165,12 @@ class Connection:
         line = self._line
         if line is None or self.ended.done():
             raise self._unavailable(is_unheard=True)
-        with self._timed() as timed:
+        with self._timed(seconds) as timed:
             call = call_tool(
                 line, tool, dict(arguments), dict(meta), progress, timed.let_in, self.server.name
             )
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(seconds + late_seconds):
                     result = await self._while_open(call)
             except ToolServerUnavailable as error:
                 is_unheard = not timed.is_let_in and line.wire.turned_away(meta)
@@ -182,8 +183,8 @@ class Connection:
         return result
 
     @contextlib.contextmanager
-    def _timed(self) -> Iterator[_Timed]:
-        """Tell whoever counts how long a call took, and how it ended."""
+    def _timed(self, seconds: float) -> Iterator[_Timed]:
+        """Tell whoever counts how long a call took, and how it ended: in its time, or not."""
         clock = asyncio.get_running_loop().time
         begun, timed = clock(), _Timed()
         try:
@@ -198,7 +199,9 @@ class Connection:
             timed.outcome = "stopped"
             raise
         finally:
-            self._watch.called(self.server.log_name, timed.outcome, clock() - begun)
+            took = clock() - begun
+            outcome = "timeout" if took > seconds else timed.outcome
+            self._watch.called(self.server.log_name, outcome, min(took, seconds))
 
     def _lose(self, reason: Reason) -> None:
         """It is lost; unless its time to open is over, and this is what comes of giving it up."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """Longest answer that is one JSON document, and longest event of a stream."""
 CONNECT_SECONDS = 10.0
-SILENCE_SECONDS = 330.0
+SILENCE_SECONDS = 630.0
 """How long a stream may say nothing; what a call may take is bounded by itself."""
 MAX_STREAMS = 100
 

@@ -34,13 +34,16 @@ class ToolConnection(Protocol):
         meta: Mapping[str, Any],
         seconds: float,
         progress: Progress | None = None,
+        late_seconds: float = 0.0,
     ) -> mcp_types.CallToolResult:
         """Make one call; an error that the server answers with is a result.
+
+        ``late_seconds`` is how much longer an answer is waited for though the call's time is over.
 
         Raises:
             Asked: the server has questions; see :mod:`app.tools.questions`.
             ToolServerUnavailable: there is no answer. The call may have had an effect.
-            TimeoutError: there was none within so many seconds, nor is it waited for any more.
+            TimeoutError: there was none in time, nor is it waited for any more.
         """
 
 

@@ -129,8 +129,11 @@ class Scene:
             "append_events": _tenant("append_events", *claim, 50, *events),
             "write_checkpoints": _tenant("write_checkpoints", *claim, *self._rows()),
             "begin_effect": _tenant(
-                "begin_effect", *call, "server", None, None, "tool", b"", True, 0.0
+                *("begin_effect", *call, "server", None, None, "tool", b"", True, 0.0),
+                *(uuid4(), b"", "policy", b"", "", 0, uuid4()),
             ),
+            "settle_doubt": _tenant("settle_doubt", *call, uuid4()),
+            "record_late_outcome": _tenant("record_late_outcome", *call, uuid4(), "done", "{}"),
             "end_effect": _tenant("end_effect", *call, uuid4(), "done", "{}"),
             "settle_run": _tenant("settle_run", *claim, "success", None, None, 50, *events),
             "remember in a run": _tenant("remember", *claim, MEMORY, "a fact", "{}"),
@@ -271,6 +274,7 @@ PARTS = {
     *("count_usage", "count_tool_calls", "hold_models", "free_seat", "grant_seats", "weigh_user"),
     *("end_overdue", "note_outcome", "serve_anew", "limits_changed", "require_memory"),
     *("begin_origin", "index_item", "memory_prefix", "as_uuid", "memories_of"),
+    *("missing_approval", "changed_since", "close_answered_doubts", "late_outcome"),
 }
 """Called by the others only, in whose transactions they are tried."""
 

@@ -15,7 +15,8 @@ import pytest
 
 from app.stopping import RunStop
 from app.tools.ledger import Ledger
-from app.tools.mcp.calling import DISCONNECTED, ServerCalls
+from app.tools.mcp.calling import ServerCalls
+from app.tools.mcp.made import DISCONNECTED
 from app.tools.servers import Credential
 from app.tools.site import CallSite
 from app.worker import equip
