@@ -55,7 +55,7 @@ async def everything_over_http() -> AsyncIterator[tuple[str, asyncio.subprocess.
     )
     try:
         async with asyncio.timeout(SECONDS):
-            while not await _answers(port):  # noqa: ASYNC110 - nothing tells of it
+            while not await is_answering(port):  # noqa: ASYNC110 - nothing tells of it
                 await asyncio.sleep(0.02)
         yield f"http://127.0.0.1:{port}/mcp", process
     finally:
@@ -64,7 +64,8 @@ async def everything_over_http() -> AsyncIterator[tuple[str, asyncio.subprocess.
         await process.wait()
 
 
-async def _answers(port: int) -> bool:
+async def is_answering(port: int) -> bool:
+    """Whether somebody listens there."""
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
     except OSError:
