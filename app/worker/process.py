@@ -24,6 +24,7 @@ from app.worker.claim import Claimer
 from app.worker.end import EndOfProcess
 from app.worker.equip import Outfitter
 from app.worker.execute import RunExecutor
+from app.worker.expire_approvals import ApprovalExpiry
 from app.worker.lease import LeaseKeeper
 from app.worker.metrics import MeasuredSeats, MeasuredTools
 from app.worker.reap import Reaper
@@ -209,6 +210,7 @@ async def _start_duties(
         CHECK_WANTED: checker.hear,
     }
     await _run(stack, Reaper(base.queue, base.announcer, settings.reap_seconds))
+    await _run(stack, ApprovalExpiry(base.queue, base.execution.database, base.announcer))
     await _run(stack, Retention(settings, base.execution.database))
     await _run(
         stack, SeatTender(base.seats, base.pools, base.keeper, settings.seat_cooldown_seconds)

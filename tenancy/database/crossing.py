@@ -30,6 +30,7 @@ _RELEASE_BUT = "SELECT dispatch.release_runs_but($1, $2)"
 _DRAIN = "SELECT dispatch.drain_worker($1)"
 _RETIRE = "SELECT dispatch.retire_worker($1)"
 _REAP = "SELECT dispatch.reap_expired_leases()"
+_FIND_EXPIRED = "SELECT user_id, run_id FROM dispatch.find_expired_approvals($1)"
 _CLAIM_CHECKS = "SELECT user_id, connection_id FROM dispatch.claim_checks($1, $2, $3)"
 
 
@@ -47,6 +48,14 @@ class WantedCheck:
 
     user_id: UserId
     connection_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class OverdueRun:
+    """A run that asks what nobody decided in time, and whose it is."""
+
+    user_id: UserId
+    run_id: UUID
 
 
 class DispatchDatabase:
@@ -109,6 +118,11 @@ class DispatchDatabase:
         """Put the runs of dead workers back into the queue; return how many."""
         (row,) = await self._calls.fetch(_REAP)
         return int(row[0])
+
+    async def find_expired_approvals(self, most: int) -> list[OverdueRun]:
+        """Runs with questions whose time is over, at most so many, the longest overdue first."""
+        rows = await self._calls.fetch(_FIND_EXPIRED, most)
+        return [OverdueRun(UserId(user_id), run_id) for user_id, run_id in rows]
 
     async def claim_checks(self, most: int, of_each: int, seconds: float) -> list[WantedCheck]:
         """Take on up to so many wanted checks of connections, so many of each user's at a time.

@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION tenant.ask_person(
 LANGUAGE plpgsql AS $$
 DECLARE
   asked_at timestamptz := clock_timestamp();
+  memory bytea := tenant.memory_state(p_user);
   asked public.approvals;
 BEGIN
   FOR asked IN
@@ -27,7 +28,7 @@ BEGIN
       END,
       i.arguments, decode(i.arguments_sha256, 'hex'), i.asked,
       ARRAY(SELECT jsonb_array_elements_text(i.decisions)), i.subject, i.policy_version,
-      decode(i.schema_sha256, 'hex'), i.grant_version, i.graph_version, tenant.memory_state(p_user),
+      decode(i.schema_sha256, 'hex'), i.grant_version, i.graph_version, memory,
       asked_at, asked_at + make_interval(secs => p_expire_seconds)
     FROM jsonb_to_recordset(p_asked) AS i (
       interrupt_id text, kind text, message_id text, tool_call_id text, server text, tool text,
@@ -59,7 +60,8 @@ LANGUAGE sql STABLE AS $$
   FROM public.store s WHERE s.user_id = p_user AND s.prefix = tenant.memory_prefix(p_user)
 $$;
 
--- What was decided of a run's questions, and which of them nobody answered in time; null for none.
+-- What became of a run's questions that are closed: decided, or not in time, or not asked any more since
+-- the answer came by itself; null for none.
 CREATE OR REPLACE FUNCTION tenant.decisions_of(p_user uuid, p_run uuid) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
   SELECT jsonb_agg(
@@ -73,7 +75,7 @@ LANGUAGE sql STABLE AS $$
     ORDER BY a.created_at, a.approval_id
   )
   FROM public.approvals a, (SELECT tenant.memory_state(p_user) AS state OFFSET 0) AS memory
-  WHERE a.user_id = p_user AND a.run_id = p_run AND a.state IN ('decided', 'expired')
+  WHERE a.user_id = p_user AND a.run_id = p_run AND a.state <> 'open'
 $$;
 
 -- Takes a person's decisions on what a run asks, all of them or none; the run goes on with the last
