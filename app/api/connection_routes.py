@@ -8,13 +8,14 @@ from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from app.api.answers import json_answer
-from app.api.connection_schemas import ConnectionCreate, ConnectionView, KeyPut
+from app.api.connection_schemas import ApprovalPut, ConnectionCreate, ConnectionView, KeyPut
 from app.api.connection_views import connection_json
 from app.api.dependencies import IN_TURN, PrincipalDep, ServicesDep
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
 from app.connections.errors import UnacceptableServer
 from app.connections.own import accepted_server
+from app.tools.approval.ruling import Ask
 
 router = APIRouter(tags=["connections"], dependencies=[IN_TURN])
 
@@ -119,6 +120,28 @@ async def reconnect(server: str, principal: PrincipalDep, services: ServicesDep)
 async def disconnect(server: str, principal: PrincipalDep, services: ServicesDep) -> Response:
     """Use a tool server no more. Its credential is forgotten, and revoked where it came from."""
     found = await services.connection_changes.disconnect(principal, server)
+    return json_answer(connection_json(found))
+
+
+@router.put(
+    "/connections/{server}/approval",
+    operation_id="say_connection_approval",
+    response_model=ConnectionView,
+    responses=problems(404, 413, 415),
+    openapi_extra=body_of(ApprovalPut, {"rules": {"*": "first_use", "close": "always"}}),
+)
+async def say_connection_approval(
+    server: str,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    body: Annotated[ApprovalPut, Depends(json_body(ApprovalPut))],
+) -> Response:
+    """Say when one wants to be asked before a tool server's tools are called.
+
+    It can only make the operator's rules stricter, and holds at once, for runs under way too.
+    """
+    rules = {tool: Ask(word) for tool, word in body.rules.items()}
+    found = await services.connection_changes.say_approval(principal, server, rules)
     return json_answer(connection_json(found))
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from app.api.schemas import StrictModel
 from app.connections.own import LONGEST_HEADER, LONGEST_KEY
 from app.connections.rows import AuthKind
 from app.connections.standing import State
 from app.outbound.urls import LONGEST_URL
+
+MOST_RULES = 256
+"""Of one person on one server: as many as it may have tools."""
 
 _EXAMPLE: dict[str, Any] = {
     "server": "tickets",
@@ -32,9 +35,17 @@ _EXAMPLE: dict[str, Any] = {
             "read_only": True,
         }
     ],
+    "approval": {
+        "rules": {
+            "*": {"operator": "never", "yours": "first_use"},
+            "close": {"operator": "always", "yours": None},
+        }
+    },
     "listed_at": "2026-03-01T10:15:00.000000Z",
     "updated_at": "2026-03-01T10:15:00.000000Z",
 }
+
+Stricter = Literal["always", "first_use"]
 
 
 class CredentialView(BaseModel):
@@ -56,6 +67,23 @@ class ToolView(BaseModel):
     read_only: bool = Field(description="Whether the operator says that it changes nothing.")
 
 
+class ApprovalRuleView(BaseModel):
+    """When one is asked before a tool is called: the stricter of both counts."""
+
+    operator: Literal["never", "first_use", "always", "by_arguments"] = Field(
+        description="The operator's rule; of one's own server, `always`."
+    )
+    yours: Stricter | None = Field(description="One's own word.")
+
+
+class ApprovalRulesView(BaseModel):
+    """When one is asked before a server's tools are called."""
+
+    rules: dict[str, ApprovalRuleView] = Field(
+        description="By the tool's name; `*` is all that are not named."
+    )
+
+
 class ConnectionView(BaseModel):
     """A tool server, and how it stands with whoever asks."""
 
@@ -74,6 +102,7 @@ class ConnectionView(BaseModel):
     state: State
     reason: str | None = Field(description="A stable code: why it is in this state.")
     tools: list[ToolView] = Field(description="What it listed when it was last looked at.")
+    approval: ApprovalRulesView
     listed_at: datetime | None
     updated_at: datetime | None = Field(description="Null where nothing is stored of it yet.")
 
@@ -102,6 +131,19 @@ class ConnectionCreate(StrictModel):
         max_length=LONGEST_URL, description="Where it is, on the public internet, by https."
     )
     credential: OwnCredential = Field(default_factory=lambda: OwnCredential.model_validate({}))
+
+
+_ToolName = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+
+
+class ApprovalPut(StrictModel):
+    """When one wants to be asked, instead of what one said before."""
+
+    rules: dict[_ToolName, Stricter] = Field(
+        max_length=MOST_RULES,
+        description="By the tool's name; `*` is all that are not named. What makes nothing"
+        " stricter changes nothing.",
+    )
 
 
 class KeyPut(StrictModel):

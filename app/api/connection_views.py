@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.connections.standing import stored_kind
+from app.tools.approval.rules import ALL
 from app.tools.servers import HttpTransport
 
 if TYPE_CHECKING:
@@ -35,8 +36,19 @@ def connection_json(found: UserServer) -> dict[str, Any]:
         "state": found.state,
         "reason": found.reason,
         "tools": [_tool(server, tool) for tool in found.listing or ()],
+        "approval": {"rules": _rules(found)},
         "listed_at": found.listed_at,
         "updated_at": found.updated_at,
+    }
+
+
+def _rules(found: UserServer) -> dict[str, Any]:
+    """When the person is asked, for each tool that somebody has said something of."""
+    operator, own = found.server.approval, found.word.rules
+    named = [tool for tool in operator.tools if found.server.offers(tool)]
+    return {
+        tool: {"operator": operator.of(tool).word, "yours": own.get(tool)}
+        for tool in sorted({ALL, *named, *own})
     }
 
 

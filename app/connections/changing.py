@@ -1,4 +1,4 @@
-"""What a person does to their connections: add, remove, connect, disconnect, set a key.
+"""What a person does to their connections: add, remove, use, set a key, say when to be asked.
 
 What was committed is announced: workers let go of what was revoked and look at what is to be
 checked, the person's feeds tell of it.
@@ -27,12 +27,14 @@ from app.logging import facts_of
 from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from uuid import UUID
 
     from app.connections.own import OwnServer
     from app.connections.refreshing import Authorizing
     from app.connections.rows import Dropping, SealedCredential
     from app.connections.standing import UserConnections, UserServer
+    from app.tools.approval.ruling import Ask
     from app.tools.servers import McpServer
     from tenancy.database.signals import Announcer
     from tenancy.principal import Owner
@@ -122,6 +124,23 @@ class ConnectionChanges:
         """
         found = await self._connections.find(owner, name)
         await self._drop(owner, found.server, "disconnect")
+        return await self._connections.find(owner, name)
+
+    async def say_approval(self, owner: Owner, name: str, rules: Mapping[str, Ask]) -> UserServer:
+        """Take a person's word on when they want to be asked before a server's tools are called.
+
+        It holds from now on, for runs under way too. It replaces what they said before, and makes
+        nothing looser than the operator's rules.
+
+        Raises:
+            ConnectionNotFound: there is no server of that name.
+        """
+        found = await self._connections.find(owner, name)
+        said = {tool: ask.value for tool, ask in rules.items()}
+        connection_id = await self._rows.say_approval(owner, name, said, own=found.server.is_own)
+        if connection_id is None:
+            raise ConnectionNotFound
+        self._announce(owner, connection_id)
         return await self._connections.find(owner, name)
 
     async def set_key(self, owner: Owner, name: str, key: str) -> None:

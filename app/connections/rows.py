@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,17 +21,19 @@ StoredState = Literal["unknown", "available", "unavailable", "needs_key", "needs
 Dropping = Literal["forget", "disconnect", "remove"]
 Refresh = Literal["yours", "others", "changed"]
 FIRST_VERSION = 1
-"""Of an operator's server that has no row yet."""
+"""Of an operator's server that has no row yet, and of its credential."""
 
 _COLUMNS = """
     connection_id, server, url, auth, header, enabled, version, credential_kind, expires_at,
-    state, reason, listing, listing_version, listed_for, listed_at, check_wanted_at, updated_at
+    state, reason, listing, listing_version, listed_for, listed_at, check_wanted_at, updated_at,
+    approval, approval_version, grant_version
 """
 _READ_ALL = f"SELECT {_COLUMNS} FROM tenant.read_connections($1, $2)"  # noqa: S608 - columns
 _READ = f"SELECT {_COLUMNS} FROM tenant.read_connection($1, $2)"  # noqa: S608 - columns
 _READ_CREDENTIAL = "SELECT * FROM tenant.read_credential($1, $2)"
 _ADD = "SELECT tenant.add_connection($1, $2, $3, $4, $5, $6)"
 _STORE = "SELECT tenant.store_connection($1, $2, $3)"
+_SAY_APPROVAL = "SELECT tenant.say_approval($1, $2, $3, $4)"
 _WANT_CHECK = "SELECT tenant.want_check($1, $2, $3, $4)"
 _DROP = "SELECT * FROM tenant.drop_credential($1, $2, $3, $4)"
 _KEEP = "SELECT tenant.keep_credential($1, $2, $3, $4, $5, $6, $7)"
@@ -62,6 +64,11 @@ class ConnectionRow:
     listed_at: datetime | None
     check_wanted_at: datetime | None
     updated_at: datetime
+    approval: Mapping[str, str]
+    """When the person wants to be asked before the server's tools are called, by their names."""
+    approval_version: int
+    grant_version: int
+    """Grows when the person gives or takes a credential, and not when one is renewed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +152,14 @@ class ConnectionRows:
     async def store(self, owner: Owner, server: str, *, own: bool) -> UUID | None:
         """The id that a server's connection is stored under, from now on."""
         (row,) = await self._database.call(owner, _STORE, server, own)
+        connection_id: UUID | None = row[0]
+        return connection_id
+
+    async def say_approval(
+        self, owner: Owner, server: str, rules: Mapping[str, str], *, own: bool
+    ) -> UUID | None:
+        """Keep when the person wants to be asked; None where there is no server of that kind."""
+        (row,) = await self._database.call(owner, _SAY_APPROVAL, server, own, dict(rules))
         connection_id: UUID | None = row[0]
         return connection_id
 

@@ -16,6 +16,7 @@ from app.connections.rows import (
     Standing,
     StoredState,
 )
+from app.tools.approval.word import Word
 from app.tools.catalogue import own_server
 from app.tools.names import SERVER_NAME
 from app.tools.servers import CredentialKind, CredentialRule, ListedTool, McpServer, Scope
@@ -58,6 +59,8 @@ class UserServer:
     expires_at: datetime | None = None
     listed_at: datetime | None = None
     updated_at: datetime | None = None
+    word: Word = field(default_factory=Word)
+    """When the person wants to be asked before its tools are called."""
 
 
 class UserConnections:
@@ -114,6 +117,14 @@ class UserConnections:
             raise ConnectionNotFound
         return self._standing(name, row)
 
+    async def word(self, owner: Owner, server: McpServer) -> Word:
+        """What the person says now of when they want to be asked before its tools are called.
+
+        Raises:
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        return _word(server, await self.rows.of_server(owner, server.name))
+
     async def store_listing(
         self,
         owner: Owner,
@@ -162,6 +173,7 @@ class UserConnections:
                 True,
                 False,
                 _unmet(self._catalogue[name], None) or "unknown",
+                word=_word(self._catalogue[name], None),
             )
         server = (
             self._catalogue[name] if row.url is None else own_server(name, row.url, own_rule(row))
@@ -181,6 +193,7 @@ class UserConnections:
             row.expires_at,
             row.listed_at if listing is not None else None,
             row.updated_at,
+            _word(server, row),
         )
 
     def _state(self, server: McpServer, row: ConnectionRow) -> tuple[State, str | None]:
@@ -210,6 +223,13 @@ def state_of(reason: str) -> StoredState:
             return reason
         case _:
             return "unavailable"
+
+
+def _word(server: McpServer, row: ConnectionRow | None) -> Word:
+    """What a person says of a server, and with which grant of theirs it is called."""
+    grant = FIRST_VERSION if row is None else row.grant_version
+    said, version = ({}, 0) if row is None else (row.approval, row.approval_version)
+    return Word.read(said, version, None if server.scope is Scope.SHARED else grant)
 
 
 def own_rule(row: ConnectionRow) -> CredentialRule:

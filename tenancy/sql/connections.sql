@@ -44,11 +44,14 @@ BEGIN
 END $$;
 
 -- Adds a server of the person's own: 'added', 'exists', or 'too_many'. Its versions begin beyond
--- those of one of the same name that was removed, so that nothing of that one passes for it.
+-- those of one of the same name that was removed, so that nothing of that one passes for it: no
+-- credential, and no approval.
 CREATE OR REPLACE FUNCTION tenant.add_connection(
   p_user uuid, p_server text, p_url text, p_auth text, p_header text, p_most int
 ) RETURNS text
 LANGUAGE plpgsql AS $$
+DECLARE
+  beyond bigint := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
 BEGIN
   PERFORM tenant.begin_write(p_user);
   PERFORM 1 FROM public.users u WHERE u.user_id = p_user FOR NO KEY UPDATE;
@@ -57,10 +60,11 @@ BEGIN
   THEN
     RETURN 'too_many';
   END IF;
-  INSERT INTO public.connections (user_id, server, url, auth, header, version, check_wanted_at)
+  INSERT INTO public.connections (
+    user_id, server, url, auth, header, version, grant_version, approval_version, check_wanted_at
+  )
   VALUES (
-    p_user, p_server, p_url, p_auth, p_header,
-    (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+    p_user, p_server, p_url, p_auth, p_header, beyond, beyond, beyond,
     CASE WHEN p_auth = 'none' THEN clock_timestamp() END
   )
   ON CONFLICT (user_id, server) DO NOTHING;
@@ -91,6 +95,29 @@ LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM tenant.begin_write(p_user);
   RETURN (SELECT h.connection_id FROM tenant.hold_connection(p_user, p_server, p_own) h);
+END $$;
+
+-- What the person says of when they want to be asked before a server's tools are called, instead of
+-- what they said before. Returns the connection; null where there is no server of that kind.
+CREATE OR REPLACE FUNCTION tenant.say_approval(
+  p_user uuid, p_server text, p_own boolean, p_rules jsonb
+) RETURNS uuid
+LANGUAGE plpgsql AS $$
+DECLARE
+  held public.connections;
+BEGIN
+  PERFORM tenant.begin_write(p_user);
+  SELECT * INTO held FROM tenant.hold_connection(p_user, p_server, p_own);
+  IF held.connection_id IS NOT NULL AND held.approval <> p_rules THEN
+    UPDATE public.connections c SET
+      approval = p_rules, approval_version = c.approval_version + 1, updated_at = clock_timestamp()
+    WHERE c.user_id = p_user AND c.connection_id = held.connection_id;
+    PERFORM tenant.audit(
+      p_user, 'person', 'rules_changed', NULL, NULL, NULL, p_server, NULL, p_own,
+      p_reason => p_rules::text
+    );
+  END IF;
+  RETURN held.connection_id;
 END $$;
 
 -- Lets a server be used, and has a worker look at it; with p_anew by a new connection.
@@ -137,7 +164,7 @@ BEGIN
   ELSE
     UPDATE public.connections c SET
       enabled = c.enabled AND p_how <> 'disconnect',
-      version = c.version + 1,
+      version = c.version + 1, grant_version = c.grant_version + 1,
       credential = NULL, credential_kind = NULL, expires_at = NULL, refreshing_until = NULL,
       state = 'unknown', reason = NULL,
       listing = NULL, listing_version = NULL, listed_for = NULL, listed_at = NULL,
@@ -155,7 +182,7 @@ END $$;
 -- Keeps a credential: 'kept', 'changed' where the connection is at another version than expected or
 -- is gone, 'reseal' where the data key is gone that it was sealed under. One that a person gave is
 -- looked at by a worker and puts the server into use; one that was refreshed is the same one to
--- whoever listed with it.
+-- whoever listed with it, and to approvals.
 CREATE OR REPLACE FUNCTION tenant.keep_credential(
   p_user uuid, p_connection uuid, p_kind text, p_sealed bytea, p_expires_in float8,
   p_expected bigint, p_refreshed boolean
@@ -171,6 +198,7 @@ BEGIN
     expires_at = clock_timestamp() + make_interval(secs => p_expires_in),
     refreshing_until = NULL,
     version = c.version + 1,
+    grant_version = c.grant_version + (NOT p_refreshed)::int,
     enabled = c.enabled OR NOT p_refreshed,
     state = CASE WHEN p_refreshed THEN c.state ELSE 'unknown' END,
     reason = CASE WHEN p_refreshed THEN c.reason END,

@@ -126,6 +126,7 @@ class Scene:
         events = (["values"], [b"{}"], [None], [None])
         return {
             "begin_attempt": _tenant("begin_attempt", *claim, self.worker),
+            "say_approval": mine("say_approval", "tickets", False, '{"*": "always"}'),
             "append_events": _tenant("append_events", *claim, 50, *events),
             "write_checkpoints": _tenant("write_checkpoints", *claim, *self._rows()),
             "begin_effect": _tenant(
