@@ -192,6 +192,11 @@ class Settings(BaseSettings):
         description="When people are asked before `fetch` visits a host: `first_use` is once for"
         " each host in a conversation.",
     )
+    approval_seconds: float = Field(
+        30 * 86400,
+        gt=0,
+        description="How long people have to decide; what nobody decided in time is rejected.",
+    )
     mcp_own_servers: bool = Field(
         False, description="Whether people may add servers of their own, by a public HTTPS URL."
     )
