@@ -68,7 +68,9 @@ def build_agent(
             return await stream_answer(speaker, prompt, stop_of(runtime))
 
         message = await offer.made([described(tool.tool) for tool in usable], ask)
-        return {"messages": [] if message is None else [message]}
+        if message is None:
+            return {"messages": []}
+        return {"messages": [message], "asking": await calling.gate(message)}
 
     graph = StateGraph(AgentState)
     graph.add_node("model", answer)

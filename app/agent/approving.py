@@ -16,7 +16,7 @@ from app.tools.calls import Outcome, error_result
 from app.tools.described import arguments_schema
 from app.tools.fingerprint import fingerprint
 from app.tools.mcp.arguments import complaint_about
-from app.tools.texts import shortened
+from app.tools.texts import is_storable, shortened, storable
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, ToolCall, ToolMessage
@@ -38,12 +38,12 @@ REJECTED = "The person rejected this call. It was not made."
 def ruling_on(call: ToolCall, tool: AgentTool | None) -> Ruling | None:
     """What its policy says of a call that may need the person's word; None: it needs nobody's.
 
-    A call whose arguments its tool refuses has no effect that anybody would have to approve.
+    A call whose arguments are refused has no effect that anybody would have to approve.
     """
     if tool is None or tool.policy is None:
         return None
     ruling = tool.policy.ruling(call["args"])
-    if ruling.ask is Ask.NEVER or _is_refused(call, tool):
+    if ruling.ask is Ask.NEVER or not is_storable(call["args"]) or _is_refused(call, tool):
         return None
     return ruling
 
@@ -109,6 +109,10 @@ def decided(
     return {**call, "call": made, "asks": None, "approval": approval, "notes": notes}
 
 
+def _said(message: AIMessage | None) -> str:
+    return "" if message is None else shortened(storable(message.text), MOST_SAID)
+
+
 def _new_schema(tool: AgentTool) -> dict[str, Any]:
     schema = arguments_schema(tool.tool)
     sha256 = fingerprint(schema).hex()
@@ -141,7 +145,7 @@ def _request_json(call: AskingCall, message: AIMessage | None) -> dict[str, Any]
         "asked": {
             "schema": asks["schema"],
             "tool_description": asks["tool_description"],
-            "model_said": "" if message is None else shortened(message.text, MOST_SAID),
+            "model_said": _said(message),
             "changed": asks["changed"],
             "may_open_thread": asks["may_open_thread"],
         },

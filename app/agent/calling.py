@@ -13,11 +13,11 @@ from app.agent.answer import INCOMPLETE
 from app.agent.asking import handed_on, is_open, put_to_person, ready_tasks
 from app.agent.elicitation import questions_for
 from app.agent.equipment import equipment
-from app.agent.gate import gated, needs_gate, require_approval
+from app.agent.gate import complaint_about_call, gated, needs_gate, require_approval
 from app.agent.notes import with_notes
-from app.agent.state import AgentState, ToolTask
+from app.agent.state import AgentState, AskingCall, ToolTask
 from app.stopping import stop_of
-from app.tools.calls import run_call
+from app.tools.calls import error_result, run_call
 from app.tools.fingerprint import fingerprint
 from app.tools.questions import questions_of_call
 from app.tools.site import CallSite, site_of_call
@@ -53,12 +53,21 @@ class Calling:
         """The tools of the run that this code works for, by the names that the model knows."""
         return {**equipment().tools, **self._tools}
 
+    async def gate(self, message: AIMessage) -> list[AskingCall]:
+        """All calls of a message that makes one which needs the person's word; else none.
+
+        Asked with the model's answer, it costs no step of its own.
+        """
+        if not needs_gate(message, self.usable):
+            return []
+        return await gated(message, self.usable, equipment().permissions)
+
     async def _gate(self, state: AgentState) -> dict[str, Any]:
-        """Stop before anything of the turn has run, if a call of it needs the person's word."""
+        """The same for a message whose calls were left by an earlier run, or by an update."""
         last = state["messages"][-1] if state["messages"] else None
         if not isinstance(last, AIMessage):
             return {}  # the calls were closed meanwhile
-        return {"asking": await gated(last, self.usable, equipment().permissions)}
+        return {"asking": await self.gate(last)}
 
     def _ask(self, state: AgentState) -> dict[str, Any]:
         """Wait for the person. Nothing does who has closed the calls meanwhile."""
@@ -68,6 +77,8 @@ class Calling:
     async def _use_tool(self, state: ToolTask, *, runtime: Runtime[None]) -> dict[str, Any]:
         """Make one call. What goes wrong is a result: its siblings are in the middle of theirs."""
         run, usable, call = equipment(), self.usable, state["call"]
+        if (complaint := complaint_about_call(call)) is not None:
+            return {"messages": [error_result(call, complaint, usable.get(call["name"]))]}
         site_of_call.set(_site_of(state))
         questions_of_call.set(questions_for(state))
         try:
@@ -81,7 +92,7 @@ class Calling:
     def _after_answer(self, state: AgentState) -> str | list[Send]:
         """An answer that was cut off, or never begun, is the model's to go on with."""
         if state.get("asking"):
-            return "ask"
+            return _after_asking(state)
         if not state["messages"]:
             return END  # the owner has emptied the thread
         last = state["messages"][-1]

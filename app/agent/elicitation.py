@@ -13,6 +13,7 @@ from app.agent.forms import check_content
 from app.agent.state import AskingCall, ToolTask
 from app.tools.fingerprint import fingerprint
 from app.tools.questions import CallQuestions, Reply
+from app.tools.texts import is_storable
 from tenancy.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -43,10 +44,10 @@ def questions_for(task: ToolTask) -> CallQuestions:
 
 
 def elicited(questions: Sequence[Question]) -> dict[str, Any] | None:
-    """What a call asks; None where its server asks more at once than it may."""
+    """What a call asks; None where its server asks more at once than it may, or what may not be."""
     asked = [_question_json(question) for question in questions]
     too_large = any(len(json.dumps(each)) > MOST_QUESTION_BYTES for each in asked)
-    if not 0 < len(asked) <= MOST_QUESTIONS or too_large:
+    if not 0 < len(asked) <= MOST_QUESTIONS or too_large or not is_storable(asked):
         return None
     return {"kind": ELICITATION, "questions": asked}
 

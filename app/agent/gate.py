@@ -11,6 +11,7 @@ from app.agent.approving import approval_wanted, ruling_on
 from app.agent.asking import waiting_call
 from app.agent.state import ToolTask
 from app.tools.approval.ruling import Ask
+from app.tools.texts import is_storable
 from app.tools.waiting import NotApproved
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from app.agent.state import AskingCall
     from app.tools.approval.ruling import Ruling
     from app.tools.calls import AgentTool
+
+
+UNREADABLE = "The arguments hold characters or numbers that cannot be kept. It was not made."
 
 
 class Permissions(Protocol):
@@ -53,13 +57,22 @@ async def gated(
     ]
 
 
+def complaint_about_call(call: ToolCall) -> str | None:
+    """Why nobody could make a call, whatever its tool; None where they can. Pure."""
+    return None if is_storable(call["args"]) else UNREADABLE
+
+
 def require_approval(task: ToolTask, tool: AgentTool | None) -> None:
-    """See that a call which needs an approval has one; whether it holds, whoever makes it asks.
+    """See that a call which needs an approval has one.
+
+    Whether it holds, whoever makes the call finds out. Of a server's tool they find out the rest as
+    well: such a call may have been made before, and then there is nothing to approve.
 
     Raises:
         NotApproved: it has none.
     """
-    if "approval" not in task and ruling_on(task["call"], tool) is not None:
+    is_ours = tool is not None and tool.server is None
+    if is_ours and "approval" not in task and ruling_on(task["call"], tool) is not None:
         raise NotApproved
 
 

@@ -27,6 +27,7 @@ from app.worker.begin import (
     step_limit,
     thread_config,
 )
+from app.worker.decisions import answers_from, rows_of
 from app.worker.follow_stop import STOP_SECONDS, StopFollower
 from app.worker.outcome import (
     CANCELLED,
@@ -50,7 +51,7 @@ from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import CheckpointNotFound, LeaseLost
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.pregel import Pregel
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from app.models.access import ModelAccess
     from app.stopping import RunStop
     from app.worker.begin import LoadedRun
+    from app.worker.decisions import Row
     from app.worker.equip import Outfitter
     from app.worker.parts import Part
     from tenancy.checkpoints.pool import CheckpointPool
@@ -79,6 +81,8 @@ class ExecutionLimits:
     run_seconds: float
     max_attempts: int
     recursion_limit: int
+    approval_seconds: float
+    """How long a person has to decide what a run asks of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,8 @@ class ExecutionServices:
     allowed: Limits
     """What a person may use for whom no other limits were set."""
     outfitter: Outfitter
+    agent_version: str
+    """Of the built-in graph."""
 
 
 class Attempt:
@@ -107,6 +113,7 @@ class Attempt:
         self._broken = asyncio.Event()
         self._steps_left = self._allowed_steps()
         self._partial = PartialAnswer()
+        self._asked: list[Row] = []
         self._tools = ToolCount()
         self._scope = RunScope(loaded.run, services.models)
         self._saver = self._open_saver(loaded.head)
@@ -174,7 +181,9 @@ class Attempt:
             body = {"error": outcome.code, "message": outcome.message}
             self._writer.emit(Event("error", to_json(body)))
         faults.reach("settle.before")
-        await self._writer.settle(outcome, self._tools.calls)
+        asked = self._asked if outcome is WAITING else []
+        expire_seconds = self._services.limits.approval_seconds
+        await self._writer.settle(outcome, self._tools.calls, asked, expire_seconds)
         faults.reach("settle.after")
 
     async def give_up(self) -> None:
@@ -240,7 +249,7 @@ class Attempt:
             if part[1] == "messages":
                 faults.reach("token.first")
         if self._saver.is_interrupted:
-            await self._tell_interrupts(graph)
+            await self._take_interrupts(graph)
 
     async def _start(self, graph: Pregel[Any, Any, Any, Any]) -> tuple[Any, RunnableConfig]:
         """The input and configuration of this attempt."""
@@ -248,12 +257,12 @@ class Attempt:
         # graph that ends with the last step: one more, and the count here comes first.
         config = run_config(self._loaded, self._step_limit + 1, self._tools)
         has_begun = False
-        answers: dict[str, Any] = {}
+        given, answers = self._given_answers(), {}
         if not self._loaded.is_first:
-            has_waited = bool(self._loaded.answers)
+            has_waited = bool(given)
             head = await graph.aget_state(thread_config(self._loaded), subgraphs=has_waited)
             has_begun = go_on_from(config, head, has_waited=has_waited)
-            answers = answers_that_are_due(self._loaded.answers, head)
+            answers = answers_that_are_due(given, head)
             await self._tell_values(graph, head)
             if self._steps_left <= 0:
                 self._stop.request_drain("steps")
@@ -288,11 +297,22 @@ class Attempt:
             shown = {name: left[name] for name in head.values if name in left}
             self._writer.emit_state(shown, ref)
 
-    async def _tell_interrupts(self, graph: Pregel[Any, Any, Any, Any]) -> None:
-        """Stream what the graph waits for: beside finished siblings, LangGraph does not."""
+    def _given_answers(self) -> Mapping[str, Any]:
+        """What was answered so far, for the built-in graph by decisions on each call."""
+        if self._loaded.graph_id == AGENT:
+            return answers_from(self._loaded.decisions, self._services.agent_version)
+        return self._loaded.answers
+
+    async def _take_interrupts(self, graph: Pregel[Any, Any, Any, Any]) -> None:
+        """Note what the built-in graph asks, and stream what any waits for.
+
+        Beside finished siblings, LangGraph does not.
+        """
+        state = await graph.aget_state(thread_config(self._loaded))
+        if self._loaded.graph_id == AGENT:
+            self._asked = rows_of(state.interrupts, self._services.agent_version)
         if "values" not in self._loaded.request.stream_modes:
             return
-        state = await graph.aget_state(thread_config(self._loaded))
         asked = [{"value": each.value, "id": each.id} for each in state.interrupts]
         self._writer.emit(Event("values", to_json({**state.values, "__interrupt__": asked})))
 

@@ -12,7 +12,7 @@ from app.runs.runs import RunRequest
 from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from uuid import UUID
 
     from langchain_core.callbacks import BaseCallbackHandler
@@ -46,7 +46,10 @@ class LoadedRun:
     follows_failure: bool
     """Whether the run that wrote the thread's newest state may have left something undone."""
     answers: Mapping[str, Any]
-    """What a person answered last to what the run waited for, by the interrupts' ids."""
+    """What a person answered last to what an operator's graph asked, by the interrupts' ids."""
+    decisions: Sequence[Mapping[str, Any]]
+    """How each call stands that the built-in graph has asked about and that is not open any more;
+    see ``app.worker.decisions``."""
     head: Mapping[str, Any]
     """The thread's newest checkpoint, read with the run; without an id where there is none."""
 
@@ -95,6 +98,7 @@ async def load_run(database: TenantDatabase, run: ClaimedRun, worker_id: UUID) -
         cancel_requested=row["cancel_requested"],
         follows_failure=row["follows_failure"],
         answers={} if resume is None else resume.answers,
+        decisions=row["approvals"] or (),
         head=row,
     )
 

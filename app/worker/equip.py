@@ -22,6 +22,7 @@ from app.connections.rows import FIRST_VERSION
 from app.connections.standing import state_of
 from app.logging import facts_of
 from app.memory.run import memory_for_run
+from app.runs.permissions import ThreadPermissions
 from app.tools.builtin import builtin_tools
 from app.tools.calls import AgentTool
 from app.tools.ledger import Ledger
@@ -77,8 +78,9 @@ class Outfitter:
         """
         tools, recall = self._own_tools(run)
         slots, sees_images = asyncio.Semaphore(CALLS_AT_ONCE), self._tools.sees_images
+        permissions = ThreadPermissions(self._database, run, thread_id)
         if not self._tools.has_servers:
-            return Equipment(tools, (), recall, sees_images, slots)
+            return Equipment(tools, (), recall, sees_images, slots, permissions=permissions)
         servers = await self._tools.connections.of(run)
         listings = await self._listings(run, servers)
         calls = ServerCalls(
@@ -101,7 +103,9 @@ class Outfitter:
             within_room, tools, offered, self._tools.tool_tokens
         )
         missing += crowded_out
-        return Equipment(tools, missing, recall, sees_images, slots, RecordedCalls(calls))
+        return Equipment(
+            tools, missing, recall, sees_images, slots, RecordedCalls(calls), permissions
+        )
 
     def _own_tools(self, run: ClaimedRun) -> tuple[dict[str, AgentTool], Recall | None]:
         """The tools that come with the service."""

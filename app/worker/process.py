@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.agent.graphs import GraphCatalogue
+from app.agent.graphs import SYSTEM_PROMPT, GraphCatalogue
+from app.agent.versions import agent_version
 from app.databases import dispatch_settings, listen_dsn, service_settings
 from app.logging import facts_of
 from app.metrics import serving_metrics
@@ -172,14 +173,25 @@ async def _open_base(
         stack.push_async_callback(models.aclose)
         await _run(stack, keeper)
         limits = ExecutionLimits(
-            settings.run_seconds, settings.max_attempts, settings.recursion_limit
+            settings.run_seconds,
+            settings.max_attempts,
+            settings.recursion_limit,
+            settings.approval_seconds,
         )
         opening = open_tools(settings, database, announcer, MeasuredTools(metrics))
         tools = await stack.enter_async_context(opening)
         allowed = default_limits(settings)
         outfitter = Outfitter(database, tools, allowed)
         execution = ExecutionServices(
-            database, pool, graphs, models, announcer, limits, allowed, outfitter
+            database,
+            pool,
+            graphs,
+            models,
+            announcer,
+            limits,
+            allowed,
+            outfitter,
+            agent_version(settings.model, settings.system_prompt or SYSTEM_PROMPT),
         )
         yield _Base(execution, queue, seats, pools, keeper, announcer, tools)
 

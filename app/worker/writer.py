@@ -50,6 +50,7 @@ class EventWriter:
         self._database = database
         self._announcer = announcer
         self._run = run
+        self._key = run_key(run.user_id, run.run_id)
         self._next_seq = next_seq
         self._buffer = EventBuffer(modes)
         self._storing: list[Event] = []
@@ -100,8 +101,17 @@ class EventWriter:
         pending_bytes = self._buffer.size + self._storing_bytes
         return len(self._buffer) > MOST_PENDING or pending_bytes > MOST_PENDING_BYTES
 
-    async def settle(self, outcome: Outcome, tool_calls: int = 0) -> None:
+    async def settle(
+        self,
+        outcome: Outcome,
+        tool_calls: int = 0,
+        asked: Sequence[Mapping[str, Any]] = (),
+        expire_seconds: float = 0.0,
+    ) -> None:
         """Store what is left together with the run's outcome, and how many tools it called.
+
+        ``asked`` is what its person has to decide, within so many seconds; see
+        :func:`app.runs.events.settle_run`.
 
         Raises:
             LeaseLost: the run is another worker's; nothing was written.
@@ -119,10 +129,14 @@ class EventWriter:
                 error_code=outcome.code,
                 error_message=outcome.message,
                 tool_calls=tool_calls,
+                approvals=asked,
+                expire_seconds=expire_seconds,
             )
         finally:
             # Also where it fails: the commit may have come about and only its answer been lost.
             self._announce()
+            if asked:
+                self._announcer.approval_changed(self._key)
 
     async def flush(self) -> None:
         """Store what is left of a run that another attempt goes on with.
@@ -187,4 +201,4 @@ class EventWriter:
             self._hurry.clear()
 
     def _announce(self) -> None:
-        self._announcer.run_changed(run_key(self._run.user_id, self._run.run_id))
+        self._announcer.run_changed(self._key)
