@@ -7,6 +7,8 @@ from typing import Final, Literal, get_args
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import forked
+
 pytest_plugins = ["tests.support.tenancy"]
 
 # How long an example takes says how busy the machine is, and nothing of what is shown.
@@ -24,6 +26,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="normal",
         help="how long tests that try things at random go on: seconds, or many minutes",
     )
+
+
+def pytest_sessionfinish() -> None:
+    forked.stop()
 
 
 @pytest.fixture(scope="session")

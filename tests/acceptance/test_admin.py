@@ -15,6 +15,7 @@ import pytest
 from app.dev.ports import free_port
 from app.logging import tenant_reference
 from tenancy.principal import UserId
+from tests.support import forked
 from tests.support.deployment import Deployment, deployed
 from tests.support.development import stoa
 from tests.support.frames import new_thread, read_run, start_run
@@ -49,8 +50,7 @@ async def admin(deployment: Deployment, *arguments: str) -> tuple[int, str]:
         "STOA_DISPATCH_DATABASE_URL": deployment.database.dsn("dispatch"),
         "STOA_MAINTENANCE_DATABASE_URL": deployment.database.dsn("maintenance"),
     }
-    async with stoa("admin", *arguments, environment=environment) as command:
-        return await command.ended(), command.output
+    return await forked.run(("admin", *arguments), environment)
 
 
 async def inspected(deployment: Deployment, run_id: str) -> dict[str, Any]:

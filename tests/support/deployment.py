@@ -72,6 +72,12 @@ class Deployment:
         running = faulty_worker_process(environment, self._log("faulty-worker"), fault)
         return await self._stack.enter_async_context(running)
 
+    async def start_shipped_worker(self, **settings: str) -> StoaProcess:
+        """Start a worker from nothing, as people do."""
+        environment = {**self._environment(), **settings}
+        running = worker_process(environment, self._log("worker"), shipped=True)
+        return await self._stack.enter_async_context(running)
+
     def http(self, person: str, web: StoaProcess) -> httpx.AsyncClient:
         """A plain HTTP client for a person."""
         client = httpx.AsyncClient(

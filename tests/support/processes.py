@@ -14,8 +14,9 @@ from pathlib import Path
 import httpx
 import psutil
 
-from app.dev.child import end, start_guarded
+from app.dev.child import start_guarded
 from app.dev.ports import free_port
+from tests.support import forked
 from tests.support.development import STOA, inherited_environment
 from tests.support.faulty.fault import Fault
 
@@ -31,7 +32,7 @@ class StoaProcess:
     """A running command of Stoa's."""
 
     name: str
-    process: asyncio.subprocess.Process
+    process: forked.Running
     log: Path
     url: str = ""
     """Where it answers; empty for a worker."""
@@ -120,9 +121,11 @@ async def web_process(
 
 
 @asynccontextmanager
-async def worker_process(environment: Mapping[str, str], log: Path) -> AsyncIterator[StoaProcess]:
+async def worker_process(
+    environment: Mapping[str, str], log: Path, *, shipped: bool = False
+) -> AsyncIterator[StoaProcess]:
     """``stoa worker``, claiming; killed when the block ends."""
-    async with _running("worker", environment, log) as worker:
+    async with _running("worker", environment, log, shipped=shipped) as worker:
         await worker.logged("worker ready")
         yield worker
 
@@ -159,21 +162,31 @@ async def _running(
     *options: str,
     fault: Fault | None = None,
     passed: Sequence[int] = (),
+    shipped: bool = False,
 ) -> AsyncIterator[StoaProcess]:
-    program = STOA if fault is None else FAULTY
     armed = {} if fault is None else fault.environment
+    own = {**inherited_environment(), **environment, **armed}
+    arguments = (name, *options)
     with log.open("wb") as file:
-        process = await start_guarded(
-            (*program, name, *options),
-            env={**inherited_environment(), **environment, **armed},
-            cwd=Path("/"),
-            stdout=file,
-            pass_fds=passed,
-        )
+        process: forked.Running
+        if shipped or not sys.platform.startswith("linux"):
+            program = STOA if fault is None else FAULTY
+            process = await start_guarded(
+                (*program, *arguments), env=own, cwd=Path("/"), stdout=file, pass_fds=passed
+            )
+        else:
+            process = await forked.start(
+                arguments,
+                environment=own,
+                folder=Path("/"),
+                output=file,
+                passed=passed,
+                faulty=fault is not None,
+            )
     try:
         yield StoaProcess(name, process, log)
     finally:
-        await end(process, ())
+        await forked.end(process)
 
 
 async def _is_ready(client: httpx.AsyncClient) -> bool:
