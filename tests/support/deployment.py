@@ -60,10 +60,10 @@ class Deployment:
         log = self._log("worker")
         return await self._stack.enter_async_context(worker_process(environment, log))
 
-    async def prepare_worker(self, **settings: str) -> StoaProcess:
-        """Start a spare worker, which begins at once when it is let go."""
+    async def prepare_worker(self, fault: Fault | None = None, **settings: str) -> StoaProcess:
+        """Start a spare worker, which begins at once when it is let go, and may then fail."""
         environment = {**self._environment(), **settings}
-        running = spare_worker_process(environment, self._log("spare-worker"))
+        running = spare_worker_process(environment, self._log("spare-worker"), fault)
         return await self._stack.enter_async_context(running)
 
     async def start_faulty_worker(self, fault: Fault, **settings: str) -> StoaProcess:

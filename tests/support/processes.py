@@ -141,14 +141,16 @@ async def faulty_worker_process(
 
 @asynccontextmanager
 async def spare_worker_process(
-    environment: Mapping[str, str], log: Path
+    environment: Mapping[str, str], log: Path, fault: Fault | None = None
 ) -> AsyncIterator[StoaProcess]:
     """``stoa worker`` with its imports done, which begins when it is let go."""
     ours, theirs = socket.socketpair()
     options = ("--turn-socket", str(theirs.fileno()))
     passed = (theirs.fileno(),)
     with ours:
-        async with _running("worker", environment, log, *options, passed=passed) as worker:
+        async with _running(
+            "worker", environment, log, *options, fault=fault, passed=passed
+        ) as worker:
             theirs.close()
             worker.turn = ours
             yield worker
