@@ -26,6 +26,7 @@ POINTS = frozenset(
         "cancel.accepted",
         "cancel.followed",
         "answer.accepted",
+        "decision.accepted",
         "drain.begun",
     }
 )

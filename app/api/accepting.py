@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from app import faults
+from app.agent.graphs import AGENT
 from app.api.cancelling import announce_stopped
+from app.api.deciding import decide_and_announce
 from app.api.frames import Wanted
+from app.api.resume_decisions import decisions_for
 from app.api.resume_requests import check_alone, to_resume
 from app.api.run_requests import run_metadata, to_run_request
+from app.runs.approvals import ApprovalFilter, list_approvals
 from app.runs.idempotency import made_before
 from app.runs.input_rules import title_of
 from app.runs.resuming import find_waiting_run, require_waiting, resume_run
@@ -21,13 +25,18 @@ from app.runs.threads import get_thread
 from tenancy.errors import InvalidInput, NothingWaits
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from uuid import UUID
 
     from app.api.run_schemas import RunCommand, RunCreate
     from app.api.services import Services
+    from app.runs.resuming import Resume
     from app.runs.runs import IdempotencyKey, Run
     from tenancy.principal import Principal
     from tenancy.scheduler.limits import Limits
+
+MOST_ASKED = 1000
+"""Questions of one run among which those of its interrupts are looked for, the newest first."""
 
 
 class NothingToContinue(InvalidInput):
@@ -118,6 +127,9 @@ async def _accept_answer(
         await require_waiting(tx, waiting)
     resume = to_resume(body, command, assistant, waiting, state, services.settings, limits)
     await require_room(services.database, principal, thread_id, resume.answers)
+    if waiting.run.graph_id == AGENT:
+        asked = {each["id"]: each["value"] for each in state["interrupts"]}
+        return await _decide(services, principal, waiting.run, resume, asked, idempotency)
     resumed = await resume_run(services.database, principal, waiting, resume, idempotency)
     faults.reach("answer.accepted")
     services.announcer.run_queued()
@@ -125,6 +137,37 @@ async def _accept_answer(
     services.announcer.run_changed(thread_key(principal.user_id, thread_id))
     wanted = Wanted(resumed.after, modes=resume.stream_modes, subgraphs=resume.stream_subgraphs)
     return Accepted(resumed.run, wanted)
+
+
+async def _decide(
+    services: Services,
+    principal: Principal,
+    run: Run,
+    resume: Resume,
+    asked: Mapping[str, Any],
+    idempotency: IdempotencyKey | None,
+) -> Accepted:
+    """Decide on what the built-in agent asks. It goes on once nothing of it is open.
+
+    Raises:
+        Those of ``decisions_for`` and ``decide``.
+    """
+    async with services.database.reading(principal) as tx:
+        rows = await list_approvals(tx, ApprovalFilter(run_id=run.run_id), limit=MOST_ASKED)
+    decided = await decide_and_announce(
+        services,
+        principal,
+        run.run_id,
+        decisions_for(resume.answers, asked, rows),
+        resume=replace(resume, answers={}),
+        idempotency=idempotency,
+    )
+    if not decided.is_new:
+        return Accepted(decided.run, Wanted())
+    # Where the run waits on, what it still asks is told again: its log ends with that.
+    after = decided.after if decided.resumed else max(decided.after - 1, 0)
+    wanted = Wanted(after, modes=resume.stream_modes, subgraphs=resume.stream_subgraphs)
+    return Accepted(decided.run, wanted)
 
 
 async def _accept_run(

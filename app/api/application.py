@@ -13,6 +13,7 @@ from starlette.responses import Response
 from app.api import (
     admin_limits_routes,
     admin_routes,
+    approval_routes,
     cancel_routes,
     connection_routes,
     event_routes,
@@ -45,6 +46,7 @@ _ROUTES = (
     state_routes,
     run_routes,
     cancel_routes,
+    approval_routes,
     limit_routes,
     memory_routes,
     store_routes,

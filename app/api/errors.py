@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from app.api.approval_views import approval_json
 from app.api.context import context_of
 from app.api.problems import problem_response
 from app.api.rate_headers import QUOTA_EXCEEDED
@@ -20,6 +21,7 @@ from app.api.refusals import (
     MalformedRequest,
     UnsupportedMediaType,
 )
+from app.runs.approvals import ApprovalClosed
 from tenancy import errors as domain
 
 if TYPE_CHECKING:
@@ -106,9 +108,18 @@ async def _domain_error(request: Request, error: Exception) -> Response:
         status,
         error.code,
         str(error),
-        more={"errors": error.errors} if isinstance(error, InvalidFields) else None,
+        more=_members(error),
         headers=_HEADERS.get(status),
     )
+
+
+def _members(error: domain.StoaError) -> dict[str, object] | None:
+    """What else a problem says."""
+    if isinstance(error, InvalidFields):
+        return {"errors": error.errors}
+    if isinstance(error, ApprovalClosed):
+        return {"approval": approval_json(error.approval)}
+    return None
 
 
 def _limit_reached(request: Request, status: int, error: domain.LimitReached) -> Response:

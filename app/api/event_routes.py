@@ -19,20 +19,21 @@ _SCHEMA = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
-        "event": {"type": "string", "enum": ["limits", "run", "connection"]},
+        "event": {"type": "string", "enum": ["limits", "run", "approval", "connection"]},
         "data": {
             "type": "string",
             "description": "One line of JSON. Of `limits`: what `/me/limits` answers. Of `run`:"
-            " `run_id`, `thread_id`, `state`, `status`, `updated_at`. Of `connection`: what"
-            " `/connections/{server}` answers, or `server` and `removed: true`.",
+            " `run_id`, `thread_id`, `state`, `status`, `updated_at`. Of `approval`: what"
+            " `/approvals/{approval_id}` answers, or `approval_id` and `removed: true`. Of"
+            " `connection`: what `/connections/{server}` answers, or `server` and `removed: true`.",
         },
     },
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "One's limits, at once and whenever they have changed, at most once a"
-        " second; and each run, and each connection to a tool server, that has changed. It has no"
-        " ids: who reads it again begins with the limits as they are.",
+        " second; and each run, question to the person, and connection to a tool server, that has"
+        " changed. It has no ids: who reads it again begins with the limits as they are.",
         "content": {
             sse.MEDIA_TYPE: {
                 "schema": _SCHEMA,
@@ -54,7 +55,7 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 async def follow_own_events(
     principal: PrincipalDep, services: ServicesDep, _slot: OpenStreamDep
 ) -> Response:
-    """Stream one's limits, runs and connections to tool servers, as they change."""
+    """Stream one's limits, runs, approvals and connections to tool servers, as they change."""
     return LiveResponse(
         OwnEvents(services, principal).frames(),
         media_type=sse.MEDIA_TYPE,

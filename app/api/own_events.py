@@ -1,4 +1,4 @@
-"""A person's own feed: their limits as they change, their runs, their connections to tools.
+"""A person's own feed: their limits as they change, their runs and what these ask, their tools.
 
 Nothing is looked at while nothing of theirs is under way and nothing is heard of; otherwise once a
 second, which also finds what was not heard.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from app.api.own_approvals import OwnApprovals
 from app.api.own_connections import OwnConnections
 from app.api.own_limits import own_limits
 from app.runs.changes import read_runs
@@ -44,22 +45,24 @@ _PASSING = frozenset({"used", "remaining"})
 
 
 class OwnEvents:
-    """One reader's view of their own limits, runs and connections."""
+    """One reader's view of their own limits, runs, approvals and connections."""
 
     def __init__(self, services: Services, principal: Principal) -> None:
         self._services = services
         self._principal = principal
         self._told = b""
+        self._approvals = OwnApprovals(services.database, principal)
         self._look_took = 0.0
         self._open: dict[UUID, datetime] = {}
         self._ended: dict[UUID, datetime] = {}
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
-        """The limits; then they, runs and connections, whenever they have changed."""
+        """The limits; then they, runs, approvals and connections, whenever they have changed."""
         connections = OwnConnections(self._services.connections, self._principal)
         with self._services.tail.all_of(self._principal.user_id) as heard:
             self._take_note(await self._read_runs(()))
             await connections.news()
+            await self._approvals.news()
             frame, pause = await self._limits()
             yield frame
             has_reason = False
@@ -69,14 +72,25 @@ class OwnEvents:
                     async for news in rest:
                         yield news
                 has_reason = await self._until_a_reason(heard, pause, had_reason=has_reason)
-                for change in self._take_note(await self._read_runs(heard.take())):
-                    yield _run_frame(change)
+                async with aclosing(self._news_of_runs(heard)) as all_news:
+                    async for news in all_news:
+                        yield news
                 if heard.take_connections():
                     for news in await connections.news():
                         yield news
                 frame, pause = await self._limits()
                 if frame:
                     yield frame
+
+    async def _news_of_runs(self, heard: HeardChanges) -> AsyncGenerator[bytes, None]:
+        """How runs stand, and what they ask, where that has changed."""
+        ids, asking = heard.take(), heard.take_approvals()
+        changes = self._take_note(await self._read_runs(ids))
+        for change in changes:
+            yield _run_frame(change)
+        if asking is not None or self._approvals.may_have_changed(ids, changes):
+            for news in await self._approvals.news(asking or ()):
+                yield news
 
     async def _rest(
         self, heard: HeardChanges, connections: OwnConnections

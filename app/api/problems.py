@@ -5,11 +5,12 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from app.api.approval_schemas import ApprovalView
 from app.api.context import context_of
+from app.runs.wire import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
@@ -52,6 +53,9 @@ class Problem(BaseModel):
         alias="violated-policies",
         description="Only with status 429: the limits that were reached, as `/me/limits` has them.",
     )
+    approval: ApprovalView | None = Field(
+        None, description="Only with `approval_closed`: the decision that stands."
+    )
 
 
 def problem_response(
@@ -74,4 +78,4 @@ def problem_response(
         "request_id": context_of(scope).request_id,
         **(more or {}),
     }
-    return Response(orjson.dumps(document), status, dict(headers or {}), MEDIA_TYPE)
+    return Response(to_json(document), status, dict(headers or {}), MEDIA_TYPE)

@@ -57,7 +57,7 @@ def to_resume(
     if chosen_checkpoint(body.checkpoint, body.checkpoint_id) not in (None, at):
         raise InvalidInput("`checkpoint` is not the one that the run waits at: leave it out.")
     return Resume(
-        answers_by_interrupt(command.resume, state["interrupts"], waiting.run.graph_id),
+        answers_by_interrupt(command.resume, state["interrupts"]),
         body.stream_modes,
         stream_subgraphs=bool(body.stream_subgraphs),
     )

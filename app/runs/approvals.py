@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
 
 from tenancy.errors import ApprovalNotFound, Conflict
 from tenancy.tables import approvals, threads
@@ -61,6 +62,10 @@ class Approval:
     decided_at: datetime | None
     """When it was closed, in whichever way."""
     thread_title: str | None
+    late_at: datetime | None = None
+    """When its server answered a call that was in doubt, if it did."""
+    late_result: Mapping[str, Any] | None = None
+    """``content`` and ``outcome`` of that answer."""
 
     @property
     def may_open_thread(self) -> bool:
@@ -91,15 +96,23 @@ class ApprovalFilter:
     ids: Collection[UUID] | None = None
 
 
-_FIELDS = tuple(
-    approvals.c[name] for name in Approval.__dataclass_fields__ if name != "thread_title"
-)
+_FIELDS = tuple(approvals.c[name] for name in Approval.__dataclass_fields__ if name in approvals.c)
 _EQUAL = ("state", "kind", "thread_id", "run_id", "server")
 _OF_THREADS = approvals.join(
     threads,
     (threads.c.user_id == approvals.c.user_id)
     & (threads.c.thread_id == approvals.c.thread_id)
     & threads.c.deleted_at.is_(None),
+)
+_LATE = (
+    sa.func.tenant.late_outcome(
+        approvals.c.user_id,
+        approvals.c.thread_id,
+        approvals.c.message_id,
+        approvals.c.tool_call_id,
+    )
+    .table_valued("late_at", sa.column("late_result", JSONB))
+    .lateral("late")
 )
 
 
@@ -120,8 +133,8 @@ async def list_approvals(
 ) -> list[Approval]:
     """A page of the person's approvals over all threads, the newest first."""
     query = (
-        sa.select(*_FIELDS, threads.c.title.label("thread_title"))
-        .select_from(_OF_THREADS)
+        sa.select(*_FIELDS, threads.c.title.label("thread_title"), *_LATE.c)
+        .select_from(_OF_THREADS.outerjoin(_LATE, approvals.c.kind == "in_doubt"))
         .where(*_conditions(tx, wanted))
         .order_by(approvals.c.created_at.desc(), approvals.c.approval_id)
         .limit(limit)

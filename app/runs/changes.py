@@ -26,10 +26,12 @@ who has more is heard of when it changes again."""
 class HeardChanges:
     """Which of one person's runs and threads were heard of since that was last asked."""
 
-    __slots__ = ("_connections", "_ids", "_is_told")
+    __slots__ = ("_asking", "_connections", "_ids", "_is_told", "_may_ask")
 
     def __init__(self) -> None:
         self._ids: set[UUID] = set()
+        self._asking: set[UUID] = set()
+        self._may_ask = False
         self._connections = asyncio.Event()
         self._is_told = asyncio.Event()
 
@@ -38,6 +40,19 @@ class HeardChanges:
         if what is not None and len(self._ids) < MOST_KEPT:
             self._ids.add(UUID(what))
         self._is_told.set()
+
+    def hear_of_approvals(self, run_id: str | None) -> None:
+        """What a run asks its person has changed; None: that of any may have."""
+        if run_id is not None and len(self._asking) < MOST_KEPT:
+            self._asking.add(UUID(run_id))
+        self._may_ask = True
+        self._is_told.set()
+
+    def take_approvals(self) -> frozenset[UUID] | None:
+        """The runs of which that was heard, each once; None: it was not heard of any."""
+        heard = frozenset(self._asking) if self._may_ask else None
+        self._asking, self._may_ask = set(), False
+        return heard
 
     def hear_of_connections(self) -> None:
         """Something changed about the person's connections to tool servers."""

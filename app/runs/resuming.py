@@ -9,8 +9,6 @@ from uuid import UUID, uuid4
 
 import sqlalchemy as sa
 
-from app.agent.elicitation import ELICITATION, check_replies
-from app.agent.graphs import AGENT
 from app.runs.runs import NO_KEY, Run, RunRequest, get_run
 from app.runs.threads import require_thread
 from tenancy.errors import InvalidInput, NothingWaits
@@ -123,36 +121,25 @@ async def require_waiting(tx: TenantRead, waiting: WaitingRun) -> None:
         raise NothingWaits
 
 
-def answers_by_interrupt(
-    given: object, interrupts: Sequence[Mapping[str, Any]], graph_id: str
-) -> dict[str, Any]:
+def answers_by_interrupt(given: object, interrupts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Whose answers they are: a map by open interrupts' ids, or a bare one to the only one.
 
-    Those that are not answered are asked again once the others have gone on. What the built-in
-    graph asks is checked here.
+    Those that are not answered are asked again once the others have gone on.
 
     Raises:
         NothingWaits: what it answers is not open, or not any more.
         AmbiguousAnswer: several are open, and it does not say which it is for.
-        InvalidReply: it does not fit what a tool's server asked.
     """
     asked = {interrupt["id"]: interrupt["value"] for interrupt in interrupts}
     if not asked:
         raise NothingWaits
-    answers: dict[str, Any]
     if _is_by_id(given):
-        answers = dict(given)
-        if not asked.keys() >= answers.keys():
+        if not asked.keys() >= given.keys():
             raise NothingWaits
-    elif len(asked) > 1:
+        return dict(given)
+    if len(asked) > 1:
         raise AmbiguousAnswer
-    else:
-        answers = dict.fromkeys(asked, given)
-    for interrupt_id, answer in answers.items():
-        value = asked[interrupt_id]
-        if graph_id == AGENT and isinstance(value, Mapping) and value.get("type") == ELICITATION:
-            check_replies(value, answer)
-    return answers
+    return dict.fromkeys(asked, given)
 
 
 def _is_by_id(given: object) -> TypeGuard[Mapping[str, Any]]:

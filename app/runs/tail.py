@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 from app.runs.changes import HeardChanges
 from app.runs.events import read_log
-from tenancy.database.signals import CONNECTION_CHANGED, RUN_CHANGED, Listener
+from tenancy.database.signals import (
+    APPROVAL_CHANGED,
+    CONNECTION_CHANGED,
+    RUN_CHANGED,
+    Listener,
+)
 from tenancy.errors import RunNotFound
 
 if TYPE_CHECKING:
@@ -52,7 +57,12 @@ class RunTail:
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._people: dict[str, set[HeardChanges]] = defaultdict(set)
         self._listener = Listener(
-            listen_dsn, {RUN_CHANGED: self._wake, CONNECTION_CHANGED: self._tell_of_connections}
+            listen_dsn,
+            {
+                RUN_CHANGED: self._wake,
+                APPROVAL_CHANGED: self._tell_of_approvals,
+                CONNECTION_CHANGED: self._tell_of_connections,
+            },
         )
 
     async def start(self) -> None:
@@ -113,7 +123,7 @@ class RunTail:
 
     @contextmanager
     def all_of(self, user_id: UserId) -> Iterator[HeardChanges]:
-        """Listen for whatever changes among a person's runs, of their limits and connections."""
+        """Listen for whatever changes of a person's runs, approvals, limits and connections."""
         heard = HeardChanges()
         listening = self._people[str(user_id)]
         listening.add(heard)
@@ -146,6 +156,18 @@ class RunTail:
             user_id, _, what = key.partition("/")
             for heard in self._people.get(user_id, ()):
                 heard.hear(None if what == _LIMITS else what)
+
+    def _tell_of_approvals(self, payload: str | None) -> None:
+        """Tell whose runs ask something else than before; after a gap, everybody."""
+        if payload is None:
+            for listening in self._people.values():
+                for heard in listening:
+                    heard.hear_of_approvals(None)
+            return
+        for key in payload.split(","):
+            user_id, _, run_id = key.partition("/")
+            for heard in self._people.get(user_id, ()):
+                heard.hear_of_approvals(run_id)
 
     def _tell_of_connections(self, payload: str | None) -> None:
         """Tell whose connections have changed; after a gap, everybody, as it may be anybody's."""
