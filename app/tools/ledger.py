@@ -158,9 +158,11 @@ class Ledger:
         )
 
     async def admit(
-        self, site: CallSite, tool: str, arguments: Mapping[str, Any], needs: Needs
+        self, site: CallSite, tool: str, arguments: Mapping[str, Any] | None, needs: Needs
     ) -> None:
         """See that a call of a tool that comes with the service may be made. It is not recorded.
+
+        ``arguments`` are None where the tool was given those of the message and has them otherwise.
 
         Raises:
             NotApproved: its person has to approve it first.
@@ -226,13 +228,13 @@ class Ledger:
         self,
         site: CallSite,
         about: tuple[str | None, str | None, int | None, str],
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, Any] | None,
         needs: Needs,
         *,
         is_recorded: bool = False,
         repeat_seconds: float = 0,
     ) -> Entry:
-        sent = fingerprint(arguments)
+        sent = site.arguments_sha256 if arguments is None else fingerprint(arguments)
         (row,) = await self._database.call(
             self.run,
             _BEGIN,

@@ -23,7 +23,9 @@ from app.connections.standing import state_of
 from app.logging import facts_of
 from app.memory.run import memory_for_run
 from app.runs.permissions import ThreadPermissions
+from app.tools.approval.word import PersonsWord
 from app.tools.builtin import builtin_tools
+from app.tools.builtin.visits import Visits
 from app.tools.calls import AgentTool
 from app.tools.ledger import Ledger
 from app.tools.mcp.calling import ServerCalls
@@ -76,7 +78,8 @@ class Outfitter:
         Raises:
             DatabaseUnavailable: Postgres is away.
         """
-        tools, recall = self._own_tools(run)
+        ledger = Ledger(self._database, run, thread_id)
+        tools, recall = self._own_tools(run, ledger)
         slots, sees_images = asyncio.Semaphore(CALLS_AT_ONCE), self._tools.sees_images
         permissions = ThreadPermissions(self._database, run, thread_id)
         if not self._tools.has_servers:
@@ -87,15 +90,16 @@ class Outfitter:
             run,
             _Relisting(self._tools, run, servers, listings),
             _LettingGo(self._tools.credentials, self._tools.pool),
-            Ledger(self._database, run, thread_id),
+            ledger,
             self._tools.late,
         )
-        found = [(each.server, listings[each.server.name]) for each in servers]
+        found = [(each, listings[each.server.name]) for each in servers]
         missing = [tools_of for _, tools_of in found if isinstance(tools_of, Unavailable)]
         offered = (
-            (server.name, partial(bind_tools, server, [listed], calls))
-            for server, tools_of in found
+            (each.server.name, partial(bind_tools, each.server, [listed], calls, word))
+            for each, tools_of in found
             if not isinstance(tools_of, Unavailable)
+            for word in (self._word(run, each),)
             for listed in tools_of
         )
         # Schemas of any servers are work for the processor: others' runs go on meanwhile.
@@ -107,14 +111,22 @@ class Outfitter:
             tools, missing, recall, sees_images, slots, RecordedCalls(calls), permissions
         )
 
-    def _own_tools(self, run: ClaimedRun) -> tuple[dict[str, AgentTool], Recall | None]:
+    def _own_tools(
+        self, run: ClaimedRun, ledger: Ledger
+    ) -> tuple[dict[str, AgentTool], Recall | None]:
         """The tools that come with the service."""
         names = self._tools.builtin
-        tools = {tool.name: tool for tool in builtin_tools(names, visitor=run.user_id)}
+        visits = Visits(self._tools.fetch_asks, ledger)
+        own = builtin_tools(names, visitor=run.user_id, visits=visits)
+        tools = {tool.name: tool for tool in own}
         if "memory" not in names:
             return tools, None
         memory = memory_for_run(self._database, run, self._limits, self._tools.embedder)
         return {**tools, **memory.tools}, memory.recall
+
+    def _word(self, run: ClaimedRun, each: UserServer) -> PersonsWord:
+        """What the run's user has said of a server, which is read anew where it has changed."""
+        return PersonsWord(each.word, partial(self._tools.connections.word, run, each.server))
 
     async def _listings(
         self, run: ClaimedRun, servers: Sequence[UserServer]

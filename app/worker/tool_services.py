@@ -48,6 +48,8 @@ class ToolServices:
     has_servers: bool
     """Whether anybody can have any; where not, none are looked for."""
     builtin: frozenset[BuiltinTool]
+    fetch_asks: Ask
+    """When people are asked before ``fetch`` visits a host."""
     late: LateAnswers
     """Listens to calls whose time is over."""
     tool_tokens: int
@@ -91,6 +93,7 @@ async def open_tools(
             known,
             has_servers=bool(servers) or settings.mcp_own_servers,
             builtin=frozenset(settings.builtin_tools),
+            fetch_asks=Ask(settings.approval_fetch),
             late=late,
             tool_tokens=(model.context - model.output) // TOOL_SHARE,
             embedder=embedder,

@@ -11,7 +11,6 @@ from importlib.metadata import version
 
 import httpx2
 from langchain_core.tools import StructuredTool
-from pydantic import BaseModel, Field
 
 from app.outbound import OutboundError, Resolve, UrlRefused, guarded_client
 from app.outbound.reading import read_bounded
@@ -19,14 +18,17 @@ from app.outbound.resolving import resolve
 from app.tools.builtin.following import following
 from app.tools.builtin.pages import Page, kind_of, read_page
 from app.tools.builtin.robots import Robots, RobotsMemory
+from app.tools.builtin.visits import SHOWN, Fetch, Visits, host_of
 from app.tools.calls import AgentTool
 from app.tools.refusal import ToolRefusal
 
 SECONDS = 30.0
 _EXCHANGE_SECONDS = 15.0
 _LARGEST = 2 * 1024 * 1024
-_SHOWN = 5_000
-_MOST_SHOWN = 20_000
+ELSEWHERE = (
+    "The address leads to another host, and was not followed there: that needs a call of its own."
+    " To go on, fetch this:"
+)
 _ACCEPT = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.1"
 
 # Pages are read beside the event loop, few at once: reading them is work for the processor.
@@ -45,13 +47,16 @@ class Fetcher:
         resolve: Resolve = resolve,
         tls: ssl.SSLContext | None = None,
         seconds: float = SECONDS,
+        leaves_host: bool = True,
     ) -> None:
+        """``leaves_host``: whether redirects are followed to other hosts than the first."""
         self._agent = f"Stoa/{version('stoa')}"
         self._robots = Robots(memory, visitor, self._agent)
         self._trusted = trusted
         self._resolve = resolve
         self._tls = tls
         self._seconds = seconds
+        self._leaves_host = leaves_host
 
     async def fetch(self, url: str) -> Page:
         """Fetch one page, wherever its address leads.
@@ -68,8 +73,9 @@ class Fetcher:
             raise ToolRefusal(str(error)) from None
 
     async def _fetch(self, client: httpx2.AsyncClient, url: str) -> Page:
-        may_visit = partial(self._may_visit, client)
-        async with following(client, url, trusted=self._trusted, before=may_visit) as response:
+        only = None if self._leaves_host else host_of(url, self._trusted)
+        before = partial(self._require_permission, client, only)
+        async with following(client, url, trusted=self._trusted, before=before) as response:
             if not response.is_success:
                 raise ToolRefusal(f"The server answered {response.status_code}.")
             content_type = response.headers.get("content-type", "")
@@ -79,8 +85,17 @@ class Fetcher:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(_READERS, read_page, body, content_type, where)
 
-    async def _may_visit(self, client: httpx2.AsyncClient, url: str) -> None:
-        await self._robots.require_permission(client, url, self._trusted)
+    async def _require_permission(
+        self, client: httpx2.AsyncClient, only: str | None, url: str
+    ) -> None:
+        """Return if a hop may be visited: the person lets it be, and the site does."""
+
+        def may_visit(hop: str) -> bool:
+            return only is None or host_of(hop, self._trusted) == only
+
+        if not may_visit(url):
+            raise ToolRefusal(f"{ELSEWHERE} {url}")
+        await self._robots.require_permission(client, url, self._trusted, may_visit)
 
     def _client(self) -> httpx2.AsyncClient:
         """One for each page: nothing is kept from one to the next."""
@@ -95,23 +110,17 @@ class Fetcher:
         )
 
 
-class Fetch(BaseModel):
-    """Arguments of ``fetch``. A class of its own: one that is derived costs each run time."""
+def fetch_tool(fetcher: Fetcher, visits: Visits | None = None) -> AgentTool:
+    """The tool ``fetch``. ``visits`` says when its person is asked; None: never."""
 
-    url: str = Field(description="Whole address, with https:// or http://.")
-    start: int = Field(0, ge=0, description="First character to show.")
-    max_length: int = Field(_SHOWN, ge=1, le=_MOST_SHOWN, description="Most characters to show.")
-
-
-def fetch_tool(fetcher: Fetcher) -> AgentTool:
-    """The tool ``fetch``."""
-
-    async def fetch(url: str, start: int = 0, max_length: int = _SHOWN) -> str:
+    async def fetch(url: str, start: int = 0, max_length: int = SHOWN) -> str:
         """Fetch a page of the public web as text (HTML becomes Markdown), a part at a time."""
+        if visits is not None:
+            await visits.require_approval({"url": url, "start": start, "max_length": max_length})
         return shown(await fetcher.fetch(url), start, max_length)
 
     tool = StructuredTool.from_function(coroutine=fetch, args_schema=Fetch)
-    return AgentTool(tool, read_only=True, timeout_seconds=SECONDS + 10)
+    return AgentTool(tool, read_only=True, timeout_seconds=SECONDS + 10, policy=visits)
 
 
 def shown(page: Page, start: int, most: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import httpx2
@@ -21,6 +21,9 @@ _MOST_PAIRS = 500_000
 _AGENT_LINE = re.compile(r"^[ \t]*user.?agent", re.IGNORECASE | re.MULTILINE)
 _EVERYTHING = "User-agent: *\nDisallow: /"
 _NOTHING = ""
+
+MayVisit = Callable[[str], bool]
+"""Whether an address is one to go to."""
 
 
 @dataclass(slots=True)
@@ -55,9 +58,9 @@ class Robots:
         self._agent = agent
 
     async def require_permission(
-        self, client: httpx2.AsyncClient, url: str, trusted: frozenset[str]
+        self, client: httpx2.AsyncClient, url: str, trusted: frozenset[str], may_visit: MayVisit
     ) -> None:
-        """Return if the site lets this be fetched.
+        """Return if the site lets this be fetched. What it says is looked for where one may visit.
 
         Raises:
             ToolRefusal: it does not, or cannot say so now.
@@ -67,16 +70,23 @@ class Robots:
         key = (self._visitor, origin)
         text = self._memory.get(key)
         if text is None:
-            text = await _read(client, f"{origin}/robots.txt", trusted)
+            text = await _read(client, f"{origin}/robots.txt", trusted, may_visit)
             self._memory.put(key, text)
         if not await asyncio.to_thread(_allows, text, url, self._agent):
             raise ToolRefusal("The site does not let robots fetch this (robots.txt).")
 
 
-async def _read(client: httpx2.AsyncClient, url: str, trusted: frozenset[str]) -> str:
+async def _read(
+    client: httpx2.AsyncClient, url: str, trusted: frozenset[str], may_visit: MayVisit
+) -> str:
     """The file; everything is allowed where there is none, nothing where that cannot be known."""
+
+    async def before(hop: str) -> None:
+        if not may_visit(hop):
+            raise UrlRefused("The address is not one to go to.")
+
     try:
-        async with following(client, url, trusted=trusted) as response:
+        async with following(client, url, trusted=trusted, before=before) as response:
             if response.is_success:
                 return await _beginning(response)
             return _NOTHING if response.is_client_error else _unknown()

@@ -24,7 +24,17 @@ from tests.support.vaults import keys_of
 CATALOGUE = {
     "tickets": {
         "url": "https://tickets.example.com/mcp",
-        "stoa": {"title": "Tickets", "credential": {"kind": "header", "name": "X-Key"}},
+        "stoa": {
+            "title": "Tickets",
+            "credential": {"kind": "header", "name": "X-Key"},
+            "tools": {"deny": ["erase"]},
+            "approval": {
+                "*": "first_use",
+                "close": "always",
+                "erase": "always",
+                "refund": [{"when": {"required": ["amount"]}, "ask": "first_use"}],
+            },
+        },
     },
     "clock": {"command": "clock", "stoa": {"scope": "shared"}},
 }
@@ -99,6 +109,13 @@ class TestTheList:
             "state": "needs_key",
             "reason": None,
             "tools": [],
+            "approval": {
+                "rules": {
+                    "*": {"operator": "first_use", "yours": None},
+                    "close": {"operator": "always", "yours": None},
+                    "refund": {"operator": "by_arguments", "yours": None},
+                }
+            },
             "listed_at": None,
             "updated_at": None,
         }
@@ -116,6 +133,74 @@ class TestTheList:
         assert added.json() == listed[1]
         assert (listed[1]["own"], listed[1]["url"]) == (True, OWN)
         assert len((await bob.get("/connections")).json()) == 2
+
+
+class TestWhenOneIsAsked:
+    async def test_is_made_stricter_for_oneself_alone(
+        self, alice: httpx.AsyncClient, bob: httpx.AsyncClient
+    ) -> None:
+        said = {"*": "always", "search": "first_use"}
+        answer = await alice.put("/connections/clock/approval", json={"rules": said})
+        assert answer.status_code == 200
+        assert answer.json() == await get(alice, "clock")
+        assert answer.json()["approval"]["rules"] == {
+            "*": {"operator": "never", "yours": "always"},
+            "search": {"operator": "never", "yours": "first_use"},
+        }
+        theirs = (await get(bob, "clock"))["approval"]["rules"]
+        assert theirs == {"*": {"operator": "never", "yours": None}}
+
+    async def test_what_is_said_replaces_what_was(self, alice: httpx.AsyncClient) -> None:
+        for said in ({"search": "always"}, {"close": "always"}, {}):
+            answer = await alice.put("/connections/tickets/approval", json={"rules": said})
+            rules = answer.json()["approval"]["rules"]
+            assert {tool: each["yours"] for tool, each in rules.items() if each["yours"]} == said
+
+    async def test_stays_when_one_disconnects(self, alice: httpx.AsyncClient) -> None:
+        await alice.put("/connections/clock/approval", json={"rules": {"*": "always"}})
+        await alice.post("/connections/clock/disconnect")
+        rules = (await get(alice, "clock"))["approval"]["rules"]
+        assert rules["*"]["yours"] == "always"
+
+    async def test_is_always_with_a_server_of_ones_own(self, alice: httpx.AsyncClient) -> None:
+        added = await add(alice)
+        assert added.json()["approval"]["rules"] == {"*": {"operator": "always", "yours": None}}
+        answer = await alice.put("/connections/mine/approval", json={"rules": {"a": "first_use"}})
+        assert answer.json()["approval"]["rules"]["a"] == {
+            "operator": "always",
+            "yours": "first_use",
+        }
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {},
+            {"rules": None},
+            {"rules": "always"},
+            {"rules": ["always"]},
+            {"rules": {"*": "never"}},
+            {"rules": {"*": None}},
+            {"rules": {"": "always"}},
+            {"rules": {"x" * 129: "always"}},
+            {"rules": {str(number): "always" for number in range(257)}},
+            {"rules": {"*": "always"}, "more": 1},
+        ],
+        ids=lambda body: json.dumps(body)[:40],
+    )
+    async def test_nothing_else_can_be_said(self, alice: httpx.AsyncClient, body: Any) -> None:
+        answer = await alice.put("/connections/clock/approval", json=body)
+        assert answer.status_code == 422
+        assert (await get(alice, "clock"))["approval"]["rules"] == {
+            "*": {"operator": "never", "yours": None}
+        }
+
+    async def test_of_no_server_is_refused(
+        self, alice: httpx.AsyncClient, bob: httpx.AsyncClient
+    ) -> None:
+        await add(bob, "theirs")
+        for server in ("nowhere", "theirs", "A B"):
+            answer = await alice.put(f"/connections/{server}/approval", json={"rules": {}})
+            assert code_of(answer) == (404, "connection_not_found")
 
 
 class TestAKey:

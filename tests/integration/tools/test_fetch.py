@@ -14,7 +14,7 @@ from langchain_core.messages import ToolMessage
 
 from app.outbound.addresses import Address
 from app.stopping import RunStop
-from app.tools.builtin.fetch import Fetcher, fetch_tool
+from app.tools.builtin.fetch import ELSEWHERE, Fetcher, fetch_tool
 from app.tools.builtin.robots import LARGEST, RobotsMemory
 from app.tools.calls import FAILED, run_call
 from tests.support.sites import Site, answer, certificate, redirect, site
@@ -198,6 +198,20 @@ class TestARedirect:
         assert said == "The address leads from one to another without an end."
         assert web.asked.count("/") == 6
 
+    async def test_to_another_host_is_told_where_each_host_is_approved(self) -> None:
+        async with site({"/b": PAGE}) as there, site() as web:
+            web.replies |= {"/": redirect("/a"), "/a": redirect(there.url + "/b#c")}
+            by = fetcher(web, there, leaves_host=False)
+            said = await refused(by, web.url + "/")
+            assert said == f"{ELSEWHERE} {there.url}/b"
+            assert there.connections == 0
+            await fetched(by, there.url + "/b")
+
+    async def test_within_a_host_is_followed_however_it_is_spelled(self) -> None:
+        async with site() as web:
+            web.replies |= {"/": redirect(web.url.replace("http", "HTTP") + "/a"), "/a": PAGE}
+            await fetched(fetcher(web, leaves_host=False), web.url + "/")
+
     @pytest.mark.parametrize("target", ["http://a:b/", "http://[::g]/", "/\x01", "//", "x" * 9999])
     async def test_to_nonsense_is_refused(self, target: str) -> None:
         async with site({"/": redirect(target)}) as web:
@@ -251,6 +265,14 @@ class TestRobots:
             said = await refused(fetcher(web, there), web.url + "/")
         assert "robots.txt" in said
         assert there.asked == ["/robots.txt"]
+
+    async def test_are_looked_for_on_no_other_host_where_each_is_approved(self) -> None:
+        rules = answer(b"User-agent: *\nDisallow: /", Content_Type="text/plain")
+        async with site({"/robots.txt": rules}) as there, site({"/a": PAGE}) as web:
+            web.replies["/robots.txt"] = redirect(there.url + "/robots.txt")
+            await fetched(fetcher(web, there, leaves_host=False), web.url + "/a")
+            assert there.connections == 0
+            await refused(fetcher(web, there), web.url + "/a")
 
     async def test_are_read_where_a_redirect_leads(self) -> None:
         rules = {"/robots.txt": redirect("/rules"), "/rules": answer(b"User-agent: *\nDisallow: /")}
