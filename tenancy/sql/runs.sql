@@ -221,5 +221,9 @@ BEGIN
       worker_id = NULL, updated_at = clock_timestamp(),
       ended_at = CASE WHEN p_state <> 'waiting' THEN clock_timestamp() END
   WHERE r.user_id = p_user AND r.run_id = p_run;
+  IF p_state = 'waiting' THEN
+    -- What came of a call in doubt may be known by now: then the run goes on.
+    PERFORM tenant.close_answered_doubts(p_user, p_run);
+  END IF;
   RETURN p_state;
 END $$;
