@@ -60,8 +60,14 @@ class Deployment:
         log = self._log("worker")
         return await self._stack.enter_async_context(worker_process(environment, log))
 
-    async def prepare_worker(self, fault: Fault | None = None, **settings: str) -> StoaProcess:
-        """Start a spare worker, which begins at once when it is let go, and may then fail."""
+    async def prepare_worker(self, **settings: str) -> StoaProcess:
+        """Start a spare worker, which begins at once when it is let go."""
+        environment = {**self._environment(), **settings}
+        running = spare_worker_process(environment, self._log("spare-worker"))
+        return await self._stack.enter_async_context(running)
+
+    async def prepare_faulty_worker(self, fault: Fault, **settings: str) -> StoaProcess:
+        """Start a spare worker that fails at a point once it was let go."""
         environment = {**self._environment(), **settings}
         running = spare_worker_process(environment, self._log("spare-worker"), fault)
         return await self._stack.enter_async_context(running)
