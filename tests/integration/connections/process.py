@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from app.connections.changing import ConnectionChanges
 from app.connections.credentials import Credentials
+from app.connections.keeping import CredentialKeeper
 from app.connections.known import KnownConnections
 from app.connections.oauth.client import PublicAddress
 from app.connections.oauth.oauth import OAuth
@@ -51,6 +52,7 @@ class Process:
             database, catalogue, self.announcer, own_allowed=own_allowed
         )
         self.rows = self.connections.rows
+        self.keeper = CredentialKeeper(self.rows, vault)
         self.changes = ConnectionChanges(self.connections, vault, self.announcer, self.oauth)
         self.credentials = Credentials(self.rows, vault, self.oauth, self.announcer, self.known)
 
