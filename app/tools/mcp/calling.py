@@ -74,19 +74,12 @@ class ServerCalls:
             known = await self._answered(site, server.name, tool, arguments)
             if known is not None:
                 return known
-        made: Made | None = None
-        for _ in range(2):
-            try:
-                if made is not None:
-                    await terms.renew()
-                made = await self._try(site, server, tool, arguments, terms)
-            except DatabaseUnavailable:
-                made = Made(UNRECORDED, doubt=None if made is None else made.doubt)
-                break
-            if not made.again:
-                break
-        if made is None:
-            raise AssertionError
+        try:
+            made = await self._try(site, server, tool, arguments, terms)
+            if made.again:
+                made = await self._try_again(made, site, server, tool, arguments, terms)
+        except DatabaseUnavailable:
+            return Made(UNRECORDED)
         if made.doubt is not None:
             raise made.doubt
         return made
@@ -164,6 +157,23 @@ class ServerCalls:
         if sending.was_refused:
             await self._has_another(server, credential)
         return made
+
+    async def _try_again(
+        self,
+        before: Made,
+        site: CallSite,
+        server: McpServer,
+        tool: str,
+        arguments: Mapping[str, Any],
+        terms: Terms,
+    ) -> Made:
+        try:
+            await terms.renew()
+            return await self._try(site, server, tool, arguments, terms)
+        except DatabaseUnavailable:
+            if before.doubt is None:
+                raise
+            return before
 
     async def _has_another(self, server: McpServer, refused: Credential) -> bool:
         """Whether there is another credential by now than the one that the server refused."""

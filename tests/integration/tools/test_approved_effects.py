@@ -31,7 +31,7 @@ LOOKING = replace(TICKETS, trust=Trust(read_only=frozenset({"*"})))
 CALL = IntendedCall(TICKETS, "create_ticket", ARGUMENTS, 1)
 NEEDS = Needs("p1", "", fingerprint(SCHEMA), 0)
 OTHER = {"title": "Trams are early"}
-OPENING = {"subject": "", "asked": {"schema": SCHEMA}}
+OPENING: dict[str, Any] = {"subject": "", "asked": {"schema": SCHEMA}}
 """Of a call that is asked about at its first use in a thread."""
 
 

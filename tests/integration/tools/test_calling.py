@@ -19,6 +19,7 @@ from app.tools.mcp.calling import ServerCalls
 from app.tools.mcp.made import DISCONNECTED
 from app.tools.servers import Credential
 from app.tools.site import CallSite
+from app.tools.waiting import InDoubt
 from app.worker import equip
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
@@ -75,6 +76,13 @@ class Held:
         self.begun.set()
         await self.go.wait()
         return text("done at last")
+
+
+async def in_doubt(worker: Worker, name: str) -> InDoubt:
+    """Make a call of which nobody knows then what came."""
+    with pytest.raises(InDoubt) as doubt:
+        await worker.call(name)
+    return doubt.value
 
 
 async def states(superuser: asyncpg.Connection) -> list[str]:
@@ -277,13 +285,40 @@ class TestATimeOut:
     ) -> None:
         server.offer("write", Held())
         worker = await opened(office, server, timeout={"call": 0.3})
-        message = await worker.call("notes__write")
-        assert outcome_of(message) == "lost"
-        assert "may have had an effect" in message.text
-        assert await server.given_up.get() == "write"
+        doubt = await in_doubt(worker, "notes__write")
+        assert (doubt.server, doubt.tool) == ("notes", "write")
+        assert (doubt.known["why"], doubt.known["sent"]) == ("timeout", 1)
+        begun = await superuser.fetchval("SELECT started_at FROM effects")
+        assert doubt.known["started_at"] == begun.isoformat()
         assert await states(superuser) == ["started"]
-        again = await worker.call("notes__write")
-        assert (outcome_of(again), len(server.calls)) == ("lost", 1)
+        again = await in_doubt(worker, "notes__write")
+        assert (again.known["why"], len(server.calls)) == ("lost", 1)
+
+    async def test_of_one_that_may_be_repeated_has_it_repeated_under_the_same_key(
+        self, office: Office, server: RecordingServer, superuser: asyncpg.Connection
+    ) -> None:
+        held = Held()
+
+        async def slow_at_first(heard: Heard) -> types.CallToolResult:
+            return await held(heard) if len(server.calls) == 1 else text("it was written")
+
+        server.offer("write", slow_at_first)
+        trust = {"idempotent": ["write"], "idempotency_ttl": 60}
+        worker = await opened(office, server, timeout={"call": 1}, trust=trust)
+        assert (await worker.call("notes__write")).text == "it was written"
+        assert len({call.meta[KEY] for call in server.calls}) == 1
+        assert await states(superuser) == ["done"]
+
+    async def test_of_a_run_that_is_being_stopped_is_told_and_nobody_is_asked(
+        self, office: Office, server: RecordingServer
+    ) -> None:
+        held, stop = Held(), RunStop()
+        server.offer("write", held)
+        worker = await opened(office, server, timeout={"call": 0.5})
+        writing = asyncio.create_task(make(await worker.equip(), "notes__write", {}, "1", stop))
+        await held.begun.wait()
+        stop.cancel()
+        assert outcome_of(await writing) == "lost"
 
     async def test_of_a_call_that_only_reads_is_no_more_than_that(
         self, office: Office, server: RecordingServer, superuser: asyncpg.Connection
@@ -303,8 +338,8 @@ class TestAServerThatDies:
         self, office: Office, superuser: asyncpg.Connection
     ) -> None:
         worker = await office.open({"quick": stdio()})
-        message = await worker.call("quick__die")
-        assert outcome_of(message) == "lost"
+        doubt = await in_doubt(worker, "quick__die")
+        assert doubt.known["why"] == "unanswered"
         assert await states(superuser) == ["started"]
         assert '"b"' in (await worker.call("quick__note", "next", text="b")).text
 
@@ -313,8 +348,8 @@ class TestAServerThatDies:
     ) -> None:
         trust = {"idempotent": ["die"], "idempotency_ttl": 60}
         worker = await office.open({"quick": stdio(trust=trust)})
-        message = await worker.call("quick__die")
-        assert outcome_of(message) == "lost"
+        doubt = await in_doubt(worker, "quick__die")
+        assert (doubt.known["why"], doubt.known["sent"]) == ("unanswered", 2)
         assert await states(superuser) == ["started"]
 
     async def test_or_hangs_from_the_beginning_costs_its_own_tools_only(
@@ -463,7 +498,8 @@ class TestACredentialThatIsRefusedInMidCall:
             far.status = 401
             await calls.make(CallSite("m", "second"), server, "large", {})
             far.status = None
-            assert (await first).outcome == "lost"
+            with pytest.raises(InDoubt):
+                await first
             assert not far.hanging.is_set()
             found = await superuser.fetch("SELECT tool_call_id, state FROM effects")
             assert dict(found) == {"first": "started", "second": "asking"}
