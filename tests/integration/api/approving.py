@@ -25,14 +25,12 @@ from tests.support.tool_servers.pools import QUICK
 async def asking_service(
     postgres: PostgresServer, folder: Path, **settings: Any
 ) -> AsyncIterator[RunningService]:
-    """A service whose agent needs a word for ``note``, and none for what else ``desk`` can do."""
+    """A service whose agent needs a word for ``note`` of ``desk``, and none for anything else."""
     catalogue = folder / "mcp.json"
-    desk = {
-        "command": sys.executable,
-        "args": ["-I", "-S", str(QUICK), "forms"],
-        "stoa": {"approval": {"note": "always", "*": "never"}},
-    }
-    catalogue.write_text(json.dumps({"mcpServers": {"desk": desk}}), encoding="utf-8")
+    program = {"command": sys.executable, "args": ["-I", "-S", str(QUICK), "forms"]}
+    desk = {**program, "stoa": {"approval": {"note": "always", "*": "never"}}}
+    servers = {"desk": desk, "post": program}
+    catalogue.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
     async with running_service(
         postgres,
         mcp_config=[catalogue],
