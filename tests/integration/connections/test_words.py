@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -50,8 +52,8 @@ async def grant(process: Process, person: Principal, server: str) -> int | None:
     return (await word(process, person, server)).grant_version
 
 
-async def records(superuser: asyncpg.Connection, user_id: UUID) -> list[asyncpg.Record]:
-    return await superuser.fetch(
+async def records(superuser: asyncpg.Connection, user_id: UUID) -> list[tuple[Any, ...]]:
+    rows = await superuser.fetch(
         """
         SELECT a.actor, a.action, a.server, t.kind, t.text FROM audit a
         LEFT JOIN audit_texts t USING (user_id, audit_id)
@@ -59,6 +61,7 @@ async def records(superuser: asyncpg.Connection, user_id: UUID) -> list[asyncpg.
         """,
         user_id,
     )
+    return [tuple(each) for each in rows]
 
 
 class TestAPersonsWord:
@@ -114,7 +117,7 @@ class TestAPersonsWord:
             for server in ("tickets", "tickets", "mine"):
                 await process.changes.say_approval(alice, server, {"*": Ask.ALWAYS})
         said = json.dumps({"*": "always"})
-        assert [tuple(each) for each in await records(superuser, alice.user_id)] == [
+        assert await records(superuser, alice.user_id) == [
             ("person", "rules_changed", "tickets", "reason", said),
             ("person", "rules_changed", None, "reason", said),
             ("person", "rules_changed", None, "server", "mine"),
@@ -145,12 +148,10 @@ class TestAGrant:
             await process.changes.connect(alice, "signed")
             found = await process.connections.find(alice, "signed")
             assert found.connection_id is not None
-            place = (alice, found.connection_id, "oauth")
-            assert await process.keeper.keep(*place, b"tokens")
+            keep = partial(process.keeper.keep, alice, found.connection_id, "oauth")
+            assert await keep(b"tokens")
             first = await process.connections.find(alice, "signed")
-            assert await process.keeper.keep(
-                *place, b"newer", expected_version=first.version, refreshed=True
-            )
+            assert await keep(b"newer", expected_version=first.version, refreshed=True)
             await process.changes.connect(alice, "signed", anew=True)
             renewed = await process.connections.find(alice, "signed")
             assert renewed.version > first.version
