@@ -12,6 +12,7 @@ from uuid import uuid4
 from pydantic import BaseModel, Field
 
 from app.settings import SettingsError
+from app.tools.approval.rules import ALL
 from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue
 from app.tools.pool.connection import Connection
@@ -25,7 +26,7 @@ from app.tools.stdio.sandbox import choose_sandbox
 from tenancy.principal import UserId
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from app.settings import Settings
 
@@ -43,6 +44,11 @@ class ToolServerView(BaseModel):
     state: str = Field(description="`available`, why not, or what a person would have to give.")
     seconds: float = Field(default=0, description="How long it took to connect and list.")
     tools: list[str] = Field(default_factory=list, description="What is offered.")
+    approval: dict[str, str] = Field(
+        default_factory=dict,
+        description="When people are asked before each tool is called, unless they are stricter"
+        " themselves: `never`, `first_use`, `always`, `by_arguments`; `*`: before any other.",
+    )
     unknown: list[str] = Field(
         default_factory=list, description="Tools that mcp.json names and the server does not have."
     )
@@ -72,7 +78,8 @@ async def try_servers(settings: Settings, names: Sequence[str]) -> list[ToolServ
             around = Surroundings(folders, sandbox, Groups(), hear_errors=errors.extend)
             view = await _try(server, around)
             said = bytes(errors[-MOST_ERROR_BYTES:]).decode(errors="replace").strip()
-            found.append(view.model_copy(update={"errors": said}))
+            more = {"errors": said, "approval": _approval(server, view.tools)}
+            found.append(view.model_copy(update=more))
     return found
 
 
@@ -107,7 +114,14 @@ async def _try(server: McpServer, surroundings: Surroundings) -> ToolServerView:
     )
 
 
+def _approval(server: McpServer, offered: Iterable[str]) -> dict[str, str]:
+    """The rules in words, for what is offered and for what they name."""
+    names = sorted({*offered, *filter(server.offers, server.approval.tools)})
+    return {tool: server.approval.of(tool).word for tool in (ALL, *names)}
+
+
 def _named(server: McpServer) -> frozenset[str]:
     """The tools that the catalogue speaks of."""
     trust = server.trust.read_only | server.trust.idempotent
-    return (trust | server.deny | (server.allow or frozenset())) - {"*"}
+    spoken_of = trust | server.deny | (server.allow or frozenset()) | set(server.approval.tools)
+    return spoken_of - {ALL}

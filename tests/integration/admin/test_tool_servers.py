@@ -22,7 +22,11 @@ def quick(*behaviour: str, **stoa: Any) -> dict[str, Any]:
 @pytest.fixture
 def catalogue(tmp_path: Path) -> Path:
     servers = {
-        "notes": quick(tools={"deny": ["die", "remove"]}, trust={"read_only": ["whoami", "lok"]}),
+        "notes": quick(
+            tools={"deny": ["die", "remove"]},
+            trust={"read_only": ["whoami", "lok"]},
+            approval={"whoami": "never", "die": "always", "writ": [{"ask": "always"}]},
+        ),
         "broken": {"command": sys.executable, "args": ["-c", "raise SystemExit('no settings')"]},
         "mail": {"url": "http://127.0.0.1:9/mcp", "stoa": {"credential": {"kind": "header"}}},
     }
@@ -44,7 +48,24 @@ class TestToolServers:
         assert "die" not in notes.tools
 
     async def test_are_told_of_names_that_mean_nothing(self, catalogue: Path) -> None:
-        assert (await tried(catalogue, "notes"))["notes"].unknown == ["lok", "remove"]
+        assert (await tried(catalogue, "notes"))["notes"].unknown == [
+            *("lok", "remove", "writ"),
+        ]
+
+    async def test_are_shown_with_when_people_are_asked(self, catalogue: Path) -> None:
+        settings = Settings.model_validate(
+            {
+                "mcp_config": [catalogue],
+                "mcp_sandbox": "none",
+                "approval_default": "first_use",
+            }
+        )
+        found = {each.server: each for each in await try_servers(settings, [])}
+        notes, mail = found["notes"], found["mail"]
+        asked = {"*": "first_use", "whoami": "never", "writ": "always"}
+        assert asked.items() <= notes.approval.items()
+        assert set(notes.approval) == {*notes.tools, "*", "writ"}
+        assert mail.approval == {"*": "first_use"}
 
     async def test_that_fail_are_shown_with_what_they_wrote(self, catalogue: Path) -> None:
         broken = (await tried(catalogue, "broken"))["broken"]
@@ -70,3 +91,5 @@ class TestTheCommand:
         assert all(word in output for word in ("broken", "exited", "no settings", "needs_key"))
         status, output = await run_command(monkeypatch, "tools", "--json", "notes")
         assert (status, json.loads(output)[0]["state"]) == (0, "available")
+        status, output = await run_command(monkeypatch, "tools", "notes")
+        assert "never, writ: always" in output
