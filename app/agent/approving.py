@@ -32,7 +32,9 @@ MOST_SAID = 4000
 """Characters of what the model said beside its calls that the person is shown."""
 
 EXPIRED = "The person did not decide in time whether this call may be made. It was not made."
-REJECTED = "The person rejected this call. It was not made."
+REJECTED = (
+    "The person rejected this call, and it was not made. Do not try to do the same in another way."
+)
 
 
 def ruling_on(call: ToolCall, tool: AgentTool | None) -> Ruling | None:
