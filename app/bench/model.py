@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 MODEL = "paced"
 _CREATED_AT = "2026-01-01T00:00:00.000000Z"
@@ -123,5 +123,17 @@ def line(content: str, *, done: bool = False, **counts: int) -> bytes:
     }
     if done:
         said["done_reason"] = "stop"
+    return _chunk(said)
+
+
+def call_line(name: str, arguments: Mapping[str, Any]) -> bytes:
+    """A line that calls a tool, as a chunk."""
+    calls = [{"function": {"name": name, "arguments": arguments}}]
+    message = {"role": "assistant", "content": "", "tool_calls": calls}
+    said = {"model": MODEL, "created_at": _CREATED_AT, "message": message, "done": False}
+    return _chunk(said)
+
+
+def _chunk(said: Mapping[str, Any]) -> bytes:
     text = json.dumps(said).encode() + b"\n"
     return b"%x\r\n%b\r\n" % (len(text), text)

@@ -41,6 +41,7 @@ class BenchService:
     origin: str
     issuer: BenchIssuer
     web_pid: int
+    worker_pid: int
 
     async def sign_up(self, people: int) -> list[dict[str, str]]:
         """People as they are after their first request: what each sends along."""
@@ -52,22 +53,31 @@ class BenchService:
 
 @asynccontextmanager
 async def open_processes(
-    dsns: Mapping[str, str], settings: Mapping[str, str] | None = None
+    dsns: Mapping[str, str],
+    settings: Mapping[str, str] | None = None,
+    *,
+    program: str = "app.cli",
 ) -> AsyncIterator[BenchService]:
-    """Start web and worker on a migrated database, with more settings if given."""
+    """Start web and worker on a migrated database, with more settings if given.
+
+    ``program`` is the module that is started as ``stoa``.
+    """
     issuer = BenchIssuer()
     async with AsyncExitStack() as stack:
         jwks_url = stack.enter_context(issuer.published())
         environment = {**dsns, **_settings(jwks_url), **(settings or {})}
         port = free_port()
-        web = await stack.enter_async_context(_process(["web", "--port", str(port)], environment))
-        await stack.enter_async_context(_process(["worker"], environment))
+        commands = (["web", "--port", str(port)], ["worker"])
+        web, worker = [
+            await stack.enter_async_context(_process([program, *command], environment))
+            for command in commands
+        ]
         origin = f"http://127.0.0.1:{port}"
         pool = await stack.enter_async_context(
             httpcore.AsyncConnectionPool(max_connections=None, max_keepalive_connections=200)
         )
         await _until_ready(pool, origin)
-        yield BenchService(pool, origin, issuer, web.pid)
+        yield BenchService(pool, origin, issuer, web.pid, worker.pid)
 
 
 @asynccontextmanager
@@ -136,7 +146,7 @@ async def _process(
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("STOA_")}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "app.cli", *command),
+        *("-m", *command),
         env={**inherited, **environment},
         stdout=asyncio.subprocess.DEVNULL,
         stderr=log,
@@ -145,7 +155,7 @@ async def _process(
         yield process
     except httpcore.ConnectError:
         log.seek(0)
-        raise RuntimeError(f"{command[0]} did not start:\n{log.read().decode()}") from None
+        raise RuntimeError(f"{command[1]} did not start:\n{log.read().decode()}") from None
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)

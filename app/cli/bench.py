@@ -232,6 +232,17 @@ def cancel(
         Console().print(uvloop.run(measure(Path(folder))))
 
 
+@application.command()
+def waiting(
+    runs: Annotated[int, typer.Option(help="Runs that wait at once.", min=1)] = 1000,
+) -> None:
+    """Measure what runs cost that wait for their people to approve a call."""
+    import uvloop
+
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
+        uvloop.run(_waiting(Path(folder), runs))
+
+
 async def _chaos(folder: Path, plan: Plan, logs: Path | None) -> Report:
     from app.bench.chaos.run import bench_chaos
 
@@ -352,6 +363,21 @@ async def _streams(
             words_per_second=words_per_second,
             idle_streams=idle,
         )
+    finally:
+        await postgres.stop()
+
+
+async def _waiting(folder: Path, runs: int) -> None:
+    from app.bench.waiting import bench_waiting
+    from app.dev.postgres import EmbeddedPostgres
+    from tenancy.migrate import RoleDsns, migrate
+
+    postgres = EmbeddedPostgres(folder, temporary=True)
+    await postgres.start()
+    try:
+        dsns = RoleDsns(*(postgres.dsn(role) for role in ("service", "dispatch", "maintenance")))
+        migrate(postgres.dsn("owner"), dsns)
+        await bench_waiting(_settings(dsns), postgres.dsn("owner"), folder, runs=runs)
     finally:
         await postgres.stop()
 
