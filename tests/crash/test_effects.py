@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.crash.stage import Stage
 from tests.crash.turns import Turn, World, keep_talking, scripted
 from tests.support.deployment import QUICK_LEASE
 from tests.support.faulty.fault import Fault
+from tests.support.processes import PATIENCE, StoaProcess
 from tests.support.tool_servers.tickets import SOURCE, TicketsFile, arguments, tickets_over_http
 
 log = logging.getLogger(__name__)
@@ -121,14 +123,23 @@ class TestWorkersThatAreKilledWhileTheirToolsChangeTheWorld:
 async def die_one_after_the_other(
     stage: Stage, faults: list[Fault], settings: dict[str, str]
 ) -> None:
-    """Have workers fail, each as soon as the one before has ended; the last one lives."""
-    current = await stage.deployment.prepare_faulty_worker(faults[0], **settings)
+    """Have workers fail, each as soon as the one before has ended; the last ones live."""
+    deployment = stage.deployment
+    current = await deployment.prepare_faulty_worker(faults[0], **settings)
     await current.let_go()
     for fault in faults[1:]:
-        coming = await stage.deployment.prepare_faulty_worker(fault, **settings)
-        await current.died()
+        coming = await deployment.prepare_faulty_worker(fault, **settings)
+        await gone(current)
         await coming.let_go()
         current = coming
-    rescuer = await stage.deployment.prepare_worker(**settings)
-    await current.died()
-    await rescuer.let_go()
+    rescuers = [await deployment.prepare_worker(**settings) for _ in range(2)]
+    await gone(current)
+    for rescuer in rescuers:
+        await rescuer.let_go()
+
+
+async def gone(worker: StoaProcess) -> None:
+    """Return once a worker was killed; on a busy machine one may lose its lease before."""
+    async with asyncio.timeout(PATIENCE):
+        status = await worker.process.wait()
+    assert status == -signal.SIGKILL or "lost its lease" in worker.output, worker.output
