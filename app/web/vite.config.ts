@@ -20,6 +20,7 @@ export default defineConfig({
       [
         "/me",
         "/memories",
+        "/approvals",
         "/connections",
         "/threads",
         "/events",

@@ -14,6 +14,7 @@ import { SessionGate } from "./session/SessionGate";
 import { theme } from "./theme";
 import { useTabTitle } from "./threads/useTabTitle";
 
+const InboxPage = lazy(() => import("./approvals/InboxPage"));
 const LimitsPage = lazy(() => import("./limits/LimitsPage"));
 const MemoriesPage = lazy(() => import("./memories/MemoriesPage"));
 const OperatorPage = lazy(() => import("./operator/OperatorPage"));
@@ -21,6 +22,7 @@ const ToolsPage = lazy(() => import("./tools/ToolsPage"));
 
 /** The pages beside the chats. */
 const PAGES = {
+  inbox: { title: "approvals.title", Content: InboxPage },
   usage: { title: "usage.title", Content: LimitsPage },
   operator: { title: "operator.title", Content: OperatorPage },
   tools: { title: "connections.title", Content: ToolsPage },

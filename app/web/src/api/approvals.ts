@@ -1,5 +1,6 @@
 import { ask, askFully } from "./client";
 import { parseExactly } from "./exactJson";
+import { toProblem } from "./problem";
 
 /** What a person is asked: may a call be made, what its server wants to know, what became of it. */
 export type ApprovalKind = "call" | "elicitation" | "in_doubt";
@@ -97,15 +98,13 @@ export function readApprovals(text: string): Approval[] {
   return (JSON.parse(text) as Sent[]).map((plain, index) => approval(plain, exact[index] ?? plain));
 }
 
-/** The one that stands, where a decision came too late: a problem document carries it. */
-export function standingApproval(problemText: string | undefined): Approval | null {
-  try {
-    const { approval: plain } = JSON.parse(problemText ?? "") as { approval?: Sent };
-    const { approval: exact } = parseExactly(problemText ?? "") as { approval?: Sent };
-    return plain === undefined || exact === undefined ? null : approval(plain, exact);
-  } catch {
-    return null;
-  }
+/** The one that stands, where a decision came too late: the problem document carries it. */
+function standingApproval(error: unknown): Approval | null {
+  const { text } = error as { text?: unknown };
+  if (typeof text !== "string" || toProblem(error).code !== "approval_closed") return null;
+  const { approval: plain } = JSON.parse(text) as { approval?: Sent };
+  const { approval: exact } = parseExactly(text) as { approval?: Sent };
+  return plain === undefined || exact === undefined ? null : approval(plain, exact);
 }
 
 /** Which approvals are asked for; none of a kind means all. */
@@ -122,10 +121,11 @@ function query(filter: ApprovalFilter): string {
   return new URLSearchParams(given).toString();
 }
 
-/** Some of them, the newest first, and how many there are in all. */
+/** Some of them, the newest first. */
 export interface ApprovalPage {
   approvals: Approval[];
-  total: number;
+  /** Where the list goes on; null at its end. */
+  next: number | null;
 }
 
 export async function fetchApprovals(
@@ -136,18 +136,33 @@ export async function fetchApprovals(
     signal,
     read: readApprovals,
   });
-  const total = Number(headers.get("X-Pagination-Total") ?? "");
-  return { approvals: answer, total: Math.max(total, (filter.offset ?? 0) + answer.length) };
+  const next = headers.get("X-Pagination-Next");
+  return { approvals: answer, next: next === null ? null : Number(next) };
 }
 
 export function countApprovals(filter: ApprovalFilter, signal: AbortSignal): Promise<number> {
   return ask<number>(`/approvals/count?${query(filter)}`, { signal });
 }
 
-export function decideApproval(approvalId: string, deciding: Deciding): Promise<Approval> {
-  return ask<Approval>(`/approvals/${encodeURIComponent(approvalId)}`, {
-    method: "POST",
-    body: deciding,
-    read: readApproval,
-  });
+/** What came of a decision. */
+export interface Decided {
+  /** As it stands now. */
+  approval: Approval;
+  /** It had been closed before: what stands is not what was sent. */
+  isLate: boolean;
+}
+
+export async function decideApproval(approvalId: string, deciding: Deciding): Promise<Decided> {
+  try {
+    const approval = await ask<Approval>(`/approvals/${encodeURIComponent(approvalId)}`, {
+      method: "POST",
+      body: deciding,
+      read: readApproval,
+    });
+    return { approval, isLate: false };
+  } catch (error) {
+    const standing = standingApproval(error);
+    if (standing === null) throw error;
+    return { approval: standing, isLate: true };
+  }
 }

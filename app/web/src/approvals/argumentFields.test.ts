@@ -5,6 +5,7 @@ import {
   argumentFields,
   argumentProblem,
   editedArguments,
+  givenText,
   held,
 } from "./argumentFields";
 
@@ -53,6 +54,12 @@ describe("the fields of a call", () => {
       most: 20,
     });
     expect(fieldOf("level").options.map(({ value }) => value)).toEqual(['"low"', '"high"']);
+  });
+
+  it("show a choice by its name, and nothing given as that", () => {
+    const fields = argumentFields(SCHEMA, '{"level":"high","urgent":null,"amount":2}');
+    expect(fields.map(givenText)).toEqual([null, "2", "null", "high", null, null]);
+    expect(editedArguments(fields, '{"urgent":null}', { urgent: "" })).toBe('{"urgent":null}');
   });
 
   it("are JSON where what is given is not what the schema speaks of", () => {

@@ -16,8 +16,9 @@ export interface ArgumentField {
   /** Bounds of a number, or of a text's length. */
   least: number | null;
   most: number | null;
-  /** What the call gives it, as the field shows it; null where it gives nothing. */
+  /** What the call gives it, as the field shows it; null where it gives nothing, or `null`. */
   given: string | null;
+  isNull: boolean;
 }
 
 export type ArgumentProblem = FieldProblem | "notJson";
@@ -107,7 +108,7 @@ function kindOf(schema: Schema, value: unknown, options: ArgumentField["options"
 }
 
 function shown(kind: ArgumentKind, value: unknown): string | null {
-  if (value === undefined || (value === null && kind !== "json")) return null;
+  if (value === undefined || value === null) return null;
   if (typeof value === "string" && kind === "text") return value;
   return kind === "json" ? JSON.stringify(value, null, 2) : JSON.stringify(value);
 }
@@ -130,6 +131,7 @@ function field(root: Schema, name: string, value: unknown): ArgumentField {
     least: bound(schema[isText ? "minLength" : "minimum"]),
     most: bound(schema[isText ? "maxLength" : "maximum"]),
     given: shown(kind, value),
+    isNull: value === null,
   };
 }
 
@@ -149,6 +151,13 @@ export function argumentFields(schema: Schema | null | undefined, given: string)
   const properties = isObject(root["properties"]) ? Object.keys(root["properties"]) : [];
   const names = new Set([...properties, ...values.keys()]);
   return [...names].map((name) => field(root, name, values.get(name)));
+}
+
+/** What the call gives, as it is read; null where it gives nothing. */
+export function givenText({ kind, options, given, isNull }: ArgumentField): string | null {
+  if (isNull) return "null";
+  const chosen = kind === "choice" ? options.find(({ value }) => value === given) : undefined;
+  return chosen?.label ?? given;
 }
 
 /** What a field holds. */

@@ -104,6 +104,7 @@ export function ChatPage({ threadId }: { threadId: string | null }) {
         threadId={threadId}
         // A question to the person is part of an answer, and can be stopped like it.
         isAnswering={isAnswering || conversation.asking.length > 0}
+        isAsked={conversation.isAsking && !conversation.isStopping}
         isStopping={conversation.isStopping}
         canSend={conversation.canSend && !isLoading}
         canStop={conversation.canStop}

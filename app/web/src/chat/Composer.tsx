@@ -1,6 +1,6 @@
 import { ActionIcon, Textarea } from "@mantine/core";
 import { IconArrowUp, IconPlayerStopFilled } from "@tabler/icons-react";
-import { type KeyboardEvent, type SubmitEvent, useCallback, useEffect, useRef } from "react";
+import { type KeyboardEvent, type SubmitEvent, useCallback, useEffect, useId, useRef } from "react";
 import { useTranslation } from "react-i18next";
 
 import type { Refused } from "./againText";
@@ -13,6 +13,8 @@ interface ComposerProps {
   threadId: string | null;
   /** An answer is on its way: it can be stopped, and what is sent is answered after it. */
   isAnswering: boolean;
+  /** The answer waits for the person: what is sent takes the place of what is asked. */
+  isAsked: boolean;
   isStopping: boolean;
   canSend: boolean;
   canStop: boolean;
@@ -61,8 +63,9 @@ function StopButton({ isStopping, canStop, onStop }: StopButtonProps) {
  * that is on its way.
  */
 export function Composer(props: ComposerProps) {
-  const { userId, threadId, isAnswering, mishap, refused, onSend, onStop } = props;
+  const { userId, threadId, isAnswering, isAsked, mishap, refused, onSend, onStop } = props;
   const { t } = useTranslation();
+  const asked = useId();
   const field = useRef<HTMLTextAreaElement>(null);
   const draft = useDraft(userId, threadId);
   const isEmpty = draft.trim() === "";
@@ -108,6 +111,11 @@ export function Composer(props: ComposerProps) {
         </p>
       )}
       {refused && <RefusedLine refused={refused} />}
+      {isAsked && (
+        <p id={asked} className={classes.asked}>
+          {t("composer.asked")}
+        </p>
+      )}
       <Textarea
         ref={field}
         className={classes.field}
@@ -122,6 +130,7 @@ export function Composer(props: ComposerProps) {
         maxRows={8}
         value={draft}
         aria-label={t("composer.label")}
+        {...(isAsked && { "aria-describedby": asked })}
         description={t("composer.hint")}
         placeholder={t("composer.placeholder")}
         enterKeyHint="send"
@@ -138,7 +147,7 @@ export function Composer(props: ComposerProps) {
           radius="xl"
           disabled={!canSend}
           aria-label={t("composer.send")}
-          title={isAnswering ? t("composer.queueHint") : t("composer.hint")}
+          title={t(isAsked ? "composer.asked" : isAnswering ? "composer.queueHint" : "composer.hint")}
         >
           <IconArrowUp size={22} />
         </ActionIcon>

@@ -3,7 +3,8 @@ import { IconArrowDown } from "@tabler/icons-react";
 import { useEffect, useId } from "react";
 import { Trans, useTranslation } from "react-i18next";
 
-import { Questions } from "../questions/Questions";
+import { AllAsked } from "../approvals/Asked";
+import { Elsewhere } from "../approvals/Elsewhere";
 import { MissingTools } from "../toolcalls/MissingTools";
 import { isUnderWay } from "../toolcalls/toolCalls";
 import { ToolCalls } from "../toolcalls/ToolCalls";
@@ -45,7 +46,7 @@ function StoppingLine({ tools }: { tools: string[] }) {
 /** The conversation so far, the end kept in view while it grows. */
 export function MessageList({ threadId, conversation }: MessageListProps) {
   const { t, i18n } = useTranslation();
-  const { messages, items, queued, asking, isAnswering, isStopping, ending, isLost } = conversation;
+  const { messages, items, queued, pending, asking, isAnswering, isStopping, ending, isLost } = conversation;
   const heading = useId();
   const { viewport, content, isAtEnd, scrollToEnd } = useStickToBottom();
   const last = messages.at(-1);
@@ -57,7 +58,7 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
   const lastQuestion = items.findLastIndex(
     (item) => item.kind === "message" && item.message.type === "human",
   );
-  const askingIds = new Set(asking.map(({ callId }) => callId));
+  const askingIds = new Set(asking.map(({ tool_call_id: id }) => id));
   // Each piece that comes says that nothing is waited for, and so does a tool that is being used.
   const heard = last === undefined ? "" : `${last.id ?? ""} ${messageText(last)} ${items.length}`;
   const isAwaited = isAnswering && !isStopping && !isLost && !isUsingTools;
@@ -93,7 +94,8 @@ export function MessageList({ threadId, conversation }: MessageListProps) {
             ),
           )}
           <MissingTools servers={conversation.toolEvents.missing} />
-          {!isStopping && <Questions asking={asking} resume={conversation.resume} />}
+          {!isStopping && <AllAsked pending={pending} />}
+          <Elsewhere threadId={threadId} />
           {isStopping && <StoppingLine tools={conversation.finishing} />}
           {waiting && <WaitingLine waiting={waiting} />}
           {isPending && !isStopping && !waiting && (isLost || !(isGrowing || isUsingTools)) && (

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 
+import type { Approval } from "../api/approvals";
 import { announcement } from "./announcement";
 import { humanMessage } from "./messages";
 
@@ -16,6 +17,31 @@ const whole = {
   isUnderWay: false,
   ending: undefined,
   asking: [],
+};
+const asked: Approval = {
+  approval_id: "a1",
+  kind: "call",
+  thread_id: "t1",
+  run_id: "r1",
+  interrupt_id: "i1",
+  message_id: "m1",
+  tool_call_id: "c1",
+  server: "travel",
+  tool: "book",
+  arguments: "{}",
+  arguments_sha256: "00",
+  asked: {},
+  decisions: ["approve", "edit", "reject"],
+  may_open_thread: false,
+  state: "open",
+  decision: null,
+  decided_arguments: null,
+  for_thread: false,
+  reason: null,
+  created_at: "2026-01-01T00:00:00Z",
+  expires_at: "2026-01-31T00:00:00Z",
+  decided_at: null,
+  thread_title: null,
 };
 const failure = { status: 0, code: "model_stream_cut", message: "" };
 
@@ -53,10 +79,20 @@ describe("what a screen reader is told", () => {
   });
 
   it("is that a server asks something, and not what there is of the answer", () => {
-    const call = { interruptId: "i1", callId: "c1", server: "travel", tool: "book", questions: [] };
-    const asking = { ...whole, asking: [call] };
-    expect(announcement(i18n, asking)).toBe("questions.heard");
-    expect(announcement(i18n, { ...asking, isStopping: true })).toBe("chat.stopping");
+    const call = { ...asked, kind: "elicitation" as const };
+    expect(announcement(i18n, { ...whole, asking: [call] })).toBe("questions.heard");
+    const stopping = { ...whole, asking: [call], isStopping: true };
+    expect(announcement(i18n, stopping)).toBe("chat.stopping");
+  });
+
+  it("is that a call waits for the person's word, or that nobody knows what came of one", () => {
+    expect(announcement(i18n, { ...whole, asking: [asked] })).toBe(
+      "approvals.asks.call approvals.heard",
+    );
+    const doubt = { ...asked, kind: "in_doubt" as const };
+    expect(announcement(i18n, { ...whole, asking: [doubt, asked] })).toBe(
+      "approvals.asks.in_doubt approvals.heard",
+    );
   });
 
   it("is which limit keeps the answer from being read", () => {

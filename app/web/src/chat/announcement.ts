@@ -2,6 +2,7 @@ import type { i18n as I18n } from "i18next";
 
 import type { Waiting } from "../api/limits";
 import type { Problem } from "../api/problem";
+import { askedText } from "../approvals/approvalText";
 import { endingTitle } from "./endingTitle";
 import { failureText } from "./failureText";
 import { incompleteText } from "./incompleteText";
@@ -43,7 +44,7 @@ export function announcement(
   if (isAnswering) return waiting === null ? t("chat.answering") : t("place.heard");
   const [asking] = conversation.asking;
   if (asking !== undefined) {
-    return isStopping ? t("chat.stopping") : t("questions.heard", { server: asking.server });
+    return isStopping ? t("chat.stopping") : askedText(i18n, asking);
   }
   if (ending) return ended(i18n, ending);
   const answer = messages.at(-1);

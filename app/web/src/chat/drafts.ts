@@ -1,16 +1,17 @@
 import { useSyncExternalStore } from "react";
 
 /*
- * What was typed and not sent, per person and thread, for as long as the tab lives: it survives a
- * reload and a sign-in that ran out, and is seen by nobody else.
+ * What was typed and not sent, per person and place, for as long as the tab lives: it survives a
+ * reload and a sign-in that ran out, and is seen by nobody else. A place is a thread's composer, or
+ * where something that is asked is decided.
  */
 
 const PREFIX = "stoa.draft.";
 const drafts = new Map<string, string>();
 const listeners = new Set<() => void>();
 
-function draftKey(userId: string, threadId: string | null): string {
-  return `${PREFIX}${userId}.${threadId ?? "new"}`;
+function draftKey(userId: string, place: string | null): string {
+  return `${PREFIX}${userId}.${place ?? "new"}`;
 }
 
 function subscribe(listener: () => void): () => void {
@@ -20,20 +21,20 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The draft for a thread, or for a new one. */
-export function readDraft(userId: string, threadId: string | null): string {
-  const key = draftKey(userId, threadId);
+/** The draft for a place; null is a new thread. */
+export function readDraft(userId: string, place: string | null): string {
+  const key = draftKey(userId, place);
   return drafts.get(key) ?? sessionStorage.getItem(key) ?? "";
 }
 
-/** The draft for a thread, or for a new one, as it changes. */
-export function useDraft(userId: string, threadId: string | null): string {
-  return useSyncExternalStore(subscribe, () => readDraft(userId, threadId));
+/** The draft for a place, or for a new thread, as it changes. */
+export function useDraft(userId: string, place: string | null): string {
+  return useSyncExternalStore(subscribe, () => readDraft(userId, place));
 }
 
 /** Keep a draft; an empty one is none. */
-export function writeDraft(userId: string, threadId: string | null, text: string): void {
-  const key = draftKey(userId, threadId);
+export function writeDraft(userId: string, place: string | null, text: string): void {
+  const key = draftKey(userId, place);
   drafts.set(key, text);
   try {
     if (text === "") sessionStorage.removeItem(key);

@@ -3,8 +3,8 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { isLimit, isRefusal, type Problem, toProblem } from "../api/problem";
-import { whoAsks } from "../questions/elicitations";
-import { useResume } from "../questions/useResume";
+import { isOpen, pendingOf } from "../approvals/pending";
+import { useThreadApprovals } from "../approvals/useApprovals";
 import { conversationItems } from "../toolcalls/toolCalls";
 import type { Refused } from "./againText";
 import { type WayOn, wayOn } from "./ending";
@@ -91,8 +91,8 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
   const all = placed.filter(({ id }) => id === undefined || id !== refusedId);
   const messages = shownMessages(all);
   const isAsking = waiting !== undefined && waiting.run_id !== current?.run_id;
-  const asking = isAsking ? whoAsks(head.data?.[0]) : [];
-  const resume = useResume(waiting, asking);
+  const approvals = useThreadApprovals(threadId, isAsking);
+  const pending = isAsking ? pendingOf(approvals, waiting.run_id) : [];
 
   function send(message: HumanMessage | null, from?: Checkpoint) {
     setUnsent(null);
@@ -145,9 +145,12 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     messages,
     /** The same, with the tools that were used between them. */
     items: conversationItems(all),
-    /** Calls of tools whose servers ask the person something before they go on. */
-    asking,
-    resume,
+    /** What the run asks before it goes on, and what of it is decided already. */
+    pending,
+    /** The same, without what is decided. */
+    asking: pending.filter(isOpen),
+    /** It waits for the person, whatever for. */
+    isAsking,
     joinedAt: run.joinedAt,
     toolEvents: run.toolEvents,
     /** Sent, and answered once what is before it has been. */

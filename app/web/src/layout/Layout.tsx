@@ -1,10 +1,12 @@
-import { ActionIcon, Button, Drawer } from "@mantine/core";
+import { ActionIcon, Button, Drawer, UnstyledButton } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { IconMenu2, IconPencilPlus } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
 
+import { InboxLink, OpenCount } from "../approvals/InboxLink";
+import { useOpenCount } from "../approvals/useApprovals";
 import icon from "../icon.svg";
 import { AccountMenu } from "../session/AccountMenu";
 import { OfflineNotice } from "../session/OfflineNotice";
@@ -40,9 +42,27 @@ function Sidebar({ activeId, onOpen }: { activeId: string | null; onOpen: () => 
       >
         {t("nav.newChat")}
       </Button>
+      <InboxLink onOpen={onOpen} />
       <ThreadList activeId={activeId} onOpen={onOpen} />
       <AccountMenu onOpen={onOpen} />
     </div>
+  );
+}
+
+/** What opens the list where there is no room for it; how much waits in there can be seen. */
+function MenuButton({ isOpen, onOpen }: { isOpen: boolean; onOpen: () => void }) {
+  const { t } = useTranslation();
+  const count = useOpenCount() ?? 0;
+  return (
+    <UnstyledButton
+      className={classes.menu}
+      aria-label={count > 0 ? t("approvals.openMenu", { count }) : t("nav.open")}
+      aria-expanded={isOpen}
+      onClick={onOpen}
+    >
+      <IconMenu2 aria-hidden />
+      {count > 0 && <OpenCount count={count} />}
+    </UnstyledButton>
   );
 }
 
@@ -59,16 +79,7 @@ export function Layout({ activeId, children }: LayoutProps) {
       </a>
       {isNarrow ? (
         <nav className={classes.bar} aria-label={t("app.name")}>
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size={44}
-            aria-label={t("nav.open")}
-            aria-expanded={opened}
-            onClick={drawer.open}
-          >
-            <IconMenu2 />
-          </ActionIcon>
+          <MenuButton isOpen={opened} onOpen={drawer.open} />
           <Brand />
           <ActionIcon
             component={Link}

@@ -1,5 +1,6 @@
 /** The pages beside the chats. The service serves the client at each of them. */
 export const PATHS = {
+  inbox: "/inbox",
   usage: "/usage",
   operator: "/queue",
   tools: "/tools",

@@ -10,6 +10,7 @@ import {
 
 import { watchedFetch } from "../api/client";
 import type { Limits, RunChange } from "../api/limits";
+import { type ApprovalEvent, APPROVALS_KEY, noteNews } from "../approvals/approvalCache";
 import { refreshThread } from "../chat/threadQueries";
 import { THREADS_KEY } from "../threads/useThreads";
 import { type ConnectionEvent, keepConnection } from "../tools/connectionCache";
@@ -31,10 +32,17 @@ function keeper(queries: QueryClient): (event: LiveEvent) => void {
     void queries.invalidateQueries({ queryKey: THREADS_KEY });
     for (const threadId of threadIds) void refreshThread(queries, threadId, "runs");
   });
+  const lookAgain = gathered(REFRESH_PAUSE_MS, () => {
+    void queries.invalidateQueries({ queryKey: APPROVALS_KEY });
+  });
   return ({ name, data }) => {
     if (name === "limits") queries.setQueryData<Limits>(LIMITS_KEY, data as Limits);
     else if (name === "run") refresh((data as RunChange).thread_id);
-    else if (name === "connection") keepConnection(queries, data as ConnectionEvent);
+    else if (name === "approval") {
+      noteNews(queries, [data as ApprovalEvent]);
+      // Its numbers are not as they were written; only what is asked for is read that exactly.
+      lookAgain("approvals");
+    } else if (name === "connection") keepConnection(queries, data as ConnectionEvent);
   };
 }
 

@@ -1,14 +1,15 @@
 import { IconServer } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
 
-import { failureText } from "../chat/failureText";
-import { type AskingCall, type Question, type Reply, replyKey } from "./elicitations";
+import type { Approval } from "../api/approvals";
+import { refusalText } from "../approvals/approvalText";
+import { type Question, questionsOf, type Reply } from "./elicitations";
 import { QuestionButtons } from "./QuestionButtons";
 import { QuestionForm } from "./QuestionForm";
 import { QuestionLink } from "./QuestionLink";
 import classes from "./Questions.module.css";
 import { formFields } from "./schemaForm";
-import type { Resume } from "./useResume";
+import { type Replies, useReplies } from "./useReplies";
 import { webAddress } from "./webAddress";
 
 interface AskedProps {
@@ -39,20 +40,19 @@ function Asked({ question, server, label, isSending, onReply }: AskedProps) {
 }
 
 interface QuestionCardProps {
-  call: AskingCall;
+  approval: Approval;
   question: Question;
-  resume: Resume;
+  replies: Replies;
 }
 
-function QuestionCard({ call, question, resume }: QuestionCardProps) {
+function QuestionCard({ approval, question, replies }: QuestionCardProps) {
   const { t, i18n } = useTranslation();
-  const { server, tool } = call;
+  const { tool } = approval;
+  const server = approval.server ?? tool;
+  const { key } = question;
   const label = t("questions.label", { server });
-  // The others are still to be answered; with the last one all are sent.
-  const isKept =
-    resume.isAnswered(call, question.key) && !resume.isSending && resume.problem === null;
   return (
-    <section className={classes.card} aria-label={label} data-question={question.key}>
+    <section className={classes.card} aria-label={label} data-question={key}>
       <p className={classes.from}>
         <IconServer size={16} className={classes.icon} aria-hidden />
         <span>
@@ -60,33 +60,33 @@ function QuestionCard({ call, question, resume }: QuestionCardProps) {
         </span>
       </p>
       <p className={classes.message}>{question.message}</p>
-      {isKept ? (
+      {replies.isKept(key) ? (
         <p role="status">{t("questions.kept")}</p>
       ) : (
         <Asked
           question={question}
           server={server}
           label={label}
-          isSending={resume.isSending}
+          isSending={replies.isSending}
           onReply={(reply) => {
-            resume.reply(call, question.key, reply);
+            replies.reply(key, reply);
           }}
         />
       )}
-      {resume.problem !== null && (
+      {replies.problem !== null && (
         <p role="alert" className={classes.error}>
-          {t("questions.failed")} {failureText(i18n, resume.problem)}
+          {t("questions.failed")} {refusalText(i18n, replies.problem)}
         </p>
       )}
     </section>
   );
 }
 
-/** What servers ask in the middle of an answer, each question marked as whose it is. */
-export function Questions({ asking, resume }: { asking: readonly AskingCall[]; resume: Resume }) {
-  return asking.flatMap((call) =>
-    call.questions.map((question) => (
-      <QuestionCard key={replyKey(call, question.key)} {...{ call, question, resume }} />
-    )),
-  );
+/** What a server asks in the middle of an answer, each question marked as whose it is. */
+export function Questions({ approval }: { approval: Approval }) {
+  const questions = questionsOf(approval.asked.questions);
+  const replies = useReplies(approval, questions);
+  return questions.map((question) => (
+    <QuestionCard key={question.key} {...{ approval, question, replies }} />
+  ));
 }

@@ -3,6 +3,7 @@ import {
   IconAlertTriangle,
   IconCheck,
   IconClockX,
+  IconHandStop,
   IconHelp,
   IconMessageQuestion,
   IconPlayerStopFilled,
@@ -20,6 +21,8 @@ const ICONS = {
   timeout: IconClockX,
   lost: IconHelp,
   stopped: IconPlayerStopFilled,
+  rejected: IconHandStop,
+  expired: IconClockX,
 } as const;
 
 /** How a call stands, as a sign; the words stand beside it. */

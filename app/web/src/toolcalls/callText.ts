@@ -38,6 +38,8 @@ const WORST_FIRST: CallState[] = [
   "lost",
   "timeout",
   "failed",
+  "rejected",
+  "expired",
   "stopped",
   "cut",
   "done",

@@ -15,7 +15,10 @@ export type CallState =
   | "timeout"
   /** Whether it had an effect is not known. */
   | "lost"
-  | "stopped";
+  | "stopped"
+  /** The person did not let it be made, or did not say so in time. */
+  | "rejected"
+  | "expired";
 
 /** One call of a tool, with what has come of it. */
 export interface ToolCall {
@@ -90,6 +93,8 @@ const ENDED: Partial<Record<string, CallState>> = {
   timeout: "timeout",
   lost: "lost",
   stopped: "stopped",
+  rejected: "rejected",
+  expired: "expired",
 };
 
 /**
