@@ -29,11 +29,17 @@ BEGIN
       i.arguments, decode(i.arguments_sha256, 'hex'), i.asked,
       ARRAY(SELECT jsonb_array_elements_text(i.decisions)), i.subject, i.policy_version,
       decode(i.schema_sha256, 'hex'), i.grant_version, i.graph_version, memory,
-      asked_at, asked_at + make_interval(secs => p_expire_seconds)
-    FROM jsonb_to_recordset(p_asked) AS i (
-      interrupt_id text, kind text, message_id text, tool_call_id text, server text, tool text,
-      arguments jsonb, arguments_sha256 text, asked jsonb, decisions jsonb, subject text,
-      policy_version text, schema_sha256 text, grant_version bigint, graph_version text
+      -- In the order in which they were asked.
+      asked_at + i.nth * interval '1 microsecond', asked_at + make_interval(secs => p_expire_seconds)
+    FROM ROWS FROM (
+      jsonb_to_recordset(p_asked) AS (
+        interrupt_id text, kind text, message_id text, tool_call_id text, server text, tool text,
+        arguments jsonb, arguments_sha256 text, asked jsonb, decisions jsonb, subject text,
+        policy_version text, schema_sha256 text, grant_version bigint, graph_version text
+      )
+    ) WITH ORDINALITY AS i (
+      interrupt_id, kind, message_id, tool_call_id, server, tool, arguments, arguments_sha256, asked,
+      decisions, subject, policy_version, schema_sha256, grant_version, graph_version, nth
     )
     JOIN public.runs r ON r.user_id = p_user AND r.run_id = p_run
     LEFT JOIN public.connections c ON c.user_id = p_user AND c.server = i.server
