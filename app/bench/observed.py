@@ -10,13 +10,12 @@ import asyncio
 import gc
 import json
 import os
+import runpy
 import socket
 import threading
 from pathlib import Path
 
 import uvloop.loop
-
-from app.cli.main import main
 
 FOLDER = "BENCH_OBSERVED"
 _TIMERS = (asyncio.TimerHandle, uvloop.loop.TimerHandle)  # type: ignore[attr-defined]
@@ -49,4 +48,5 @@ if __name__ == "__main__":
     asked.bind(str(socket_of(Path(os.environ[FOLDER]), os.getpid())))
     asked.listen()
     threading.Thread(target=_answer, args=(asked,), name="observed", daemon=True).start()
-    main()
+    # By its name: benches are started by the command line, and do not know it.
+    runpy.run_module("app.cli", run_name="__main__", alter_sys=True)
