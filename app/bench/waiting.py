@@ -14,8 +14,9 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import httpcore
@@ -23,9 +24,11 @@ import httpx
 import sqlalchemy as sa
 from rich.console import Console
 from rich.table import Table
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_fixed
 
+from app.bench.asking_model import SERVER, AskingModel
 from app.bench.footprint import Footprint
-from app.bench.model import MODEL, PacedModel, call_line
+from app.bench.model import MODEL
 from app.bench.observed import FOLDER
 from app.bench.service import BenchService, free_port, open_processes
 from tenancy.database.engine import DatabaseSettings, create_engine
@@ -44,26 +47,7 @@ SETTLE_SECONDS = 4.0
 _LOOK_EVERY = 0.1
 _PATIENCE = 600.0
 _IDLE_SECONDS = 1
-_SERVER: Final = "tickets"
 _ROOT = Path(__file__).parents[2]
-
-
-class AskingModel(PacedModel):
-    """Wants to open a ticket whenever a person says something, and thanks for the result."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda _: "Done.", 0)
-
-    async def _chat(
-        self, asked: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        if asked["messages"][-1]["role"] != "user":
-            await super()._chat(asked, reader, writer)
-            return
-        self._begin(writer)
-        writer.write(call_line(f"{_SERVER}__create", {"title": "The lamp is broken"}))
-        self._end(writer)
-        await writer.drain()
 
 
 @dataclass(slots=True)
@@ -141,7 +125,7 @@ class _Desk:
             "input": {"messages": [{"role": "user", "content": "The lamp is broken."}]},
             "if_not_exists": "create",
         }
-        (await client.post(f"/threads/{uuid4()}/runs", json=body)).raise_for_status()
+        await _post(client, f"/threads/{uuid4()}/runs", body)
 
     async def _until(self, condition: str) -> None:
         async with asyncio.timeout(_PATIENCE), self.owner.connect() as connection:
@@ -162,8 +146,22 @@ async def _open_approvals(client: httpx.AsyncClient) -> list[dict[str, Any]]:
 
 async def _approve(client: httpx.AsyncClient, approval: Mapping[str, Any]) -> None:
     decision = {"decision": "approve", "arguments_sha256": approval["arguments_sha256"]}
-    answer = await client.post(f"/approvals/{approval['approval_id']}", json=decision)
-    answer.raise_for_status()
+    await _post(client, f"/approvals/{approval['approval_id']}", decision)
+
+
+async def _post(client: httpx.AsyncClient, path: str, body: Mapping[str, Any]) -> None:
+    """Ask as a careful client does: again, under the same key, where the service is too busy."""
+    headers = {"Idempotency-Key": uuid4().hex}
+    async for attempt in AsyncRetrying(
+        retry=retry_if_exception(_is_busy), wait=wait_fixed(1), stop=stop_after_delay(_PATIENCE)
+    ):
+        with attempt:
+            (await client.post(path, json=body, headers=headers)).raise_for_status()
+
+
+def _is_busy(error: BaseException) -> bool:
+    status = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else None
+    return status == HTTPStatus.SERVICE_UNAVAILABLE
 
 
 async def _at_once(doing: Iterable[Any]) -> None:
@@ -222,7 +220,7 @@ async def _tickets(file: Path) -> AsyncIterator[str]:
 def _settings(model_url: str, tickets_url: str, folder: Path) -> dict[str, str]:
     catalogue = folder / "mcp.json"
     entry = {"url": tickets_url, "stoa": {"scope": "shared", "approval": "always"}}
-    catalogue.write_text(json.dumps({"mcpServers": {_SERVER: entry}}), encoding="utf-8")
+    catalogue.write_text(json.dumps({"mcpServers": {SERVER: entry}}), encoding="utf-8")
     return {
         FOLDER: str(folder),
         "STOA_OLLAMA_URL": model_url,
