@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import asyncpg
+import httpx
 import pytest
 
 from app.outbound.addresses import Address, is_public
@@ -340,12 +341,19 @@ class TestAServerThatRepeatsTheKeyThatItIsGiven:
             calls = tuple(ToolCall(name=f"mine__{name}") for name in Echoing.NAMES)
             service.model.enqueue(Script(tool_calls=calls))
             thread = await new_thread(client)
-            log = await read_run(client, await start_run(client, thread, "Go on"))
+            run = await start_run(client, thread, "Go on")
+            log, questions = await read_run(client, run), list[dict[str, Any]]()
+            while asked := (await client.get("/approvals")).json():
+                await answer_all(client, asked)
+                questions += asked
+                log += await read_run(client, run)
+        approved = {each["tool"] for each in questions if each["kind"] == "call"}
+        assert approved == set(Echoing.NAMES)
         state = (await client.get(f"/threads/{thread}/state")).json()
         told = [each for each in state["values"]["messages"] if each["type"] == "tool"]
         assert [each["response_metadata"]["stoa"]["tool"] for each in told] == list(Echoing.NAMES)
         assert "[redacted]" in str(told[0]["content"])
-        seen = [found, state, [frame.raw.decode() for frame in log], capfd.readouterr()]
+        seen = [found, questions, state, [frame.raw.decode() for frame in log], capfd.readouterr()]
         assert CANARY not in str(seen)
         assert service.model.requests
         assert CANARY not in str([each.body for each in service.model.requests])
@@ -353,6 +361,17 @@ class TestAServerThatRepeatsTheKeyThatItIsGiven:
         assert "[redacted]" in rows
         assert CANARY not in rows
         assert CANARY.encode().hex() not in rows
+
+
+async def answer_all(client: httpx.AsyncClient, asked: Sequence[dict[str, Any]]) -> None:
+    """Let calls be made; leave those be of which nobody knows what came."""
+    for each in asked:
+        body = {
+            "decision": "approve" if each["kind"] == "call" else "leave_out",
+            "arguments_sha256": each["arguments_sha256"],
+        }
+        decided = await client.post(f"/approvals/{each['approval_id']}", json=body)
+        assert decided.status_code == 200, decided.text
 
 
 async def rows_of(service: RunningService) -> str:
