@@ -220,7 +220,8 @@ class Attempt:
         loaded = self._loaded
         if loaded.graph_id != AGENT:
             return Equipment()
-        equipped = await self._services.outfitter.equip(loaded.run, loaded.thread_id)
+        decided = {row["server"] for row in loaded.decisions if row["server"] is not None}
+        equipped = await self._services.outfitter.equip(loaded.run, loaded.thread_id, decided)
         missing = [each for each in equipped.missing if each.is_news]
         if missing and "custom" in loaded.request.stream_modes:
             servers = [{"server": each.server, "reason": each.reason} for each in missing]

@@ -8,7 +8,7 @@ not the run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -72,8 +72,13 @@ class Outfitter:
         self._tools = tools
         self._limits = limits
 
-    async def equip(self, run: ClaimedRun, thread_id: UUID) -> Equipment:
+    async def equip(
+        self, run: ClaimedRun, thread_id: UUID, looked_at: Collection[str] = ()
+    ) -> Equipment:
         """What this run's agent is given. Whose it is comes from the run's row alone.
+
+        The servers that are to be ``looked_at`` are asked for their tools, unless a connection is
+        open: their person has decided on calls of tools that may be others by now.
 
         Raises:
             DatabaseUnavailable: Postgres is away.
@@ -85,7 +90,7 @@ class Outfitter:
         if not self._tools.has_servers:
             return Equipment(tools, (), recall, sees_images, slots, permissions=permissions)
         servers = await self._tools.connections.of(run)
-        listings = await self._listings(run, servers)
+        listings = await self._listings(run, servers, looked_at)
         calls = ServerCalls(
             run,
             _Relisting(self._tools, run, servers, listings),
@@ -129,10 +134,16 @@ class Outfitter:
         return PersonsWord(each.word, partial(self._tools.connections.word, run, each.server))
 
     async def _listings(
-        self, run: ClaimedRun, servers: Sequence[UserServer]
+        self, run: ClaimedRun, servers: Sequence[UserServer], looked_at: Collection[str]
     ) -> dict[str, tuple[ListedTool, ...] | Unavailable]:
         """Each server's tools, or why there are none, by its name."""
-        unlisted = [each for each in servers if each.listing is None]
+        known = {each.server.name: self._newest(run, each) for each in servers}
+        unlisted = [
+            each
+            for each in servers
+            if each.listing is None
+            or (each.server.name in looked_at and not known[each.server.name])
+        ]
         # All come to their end, also where one raises.
         asking = (self._ask(run, each) for each in unlisted)
         asked = await asyncio.gather(*asking, return_exceptions=True)
@@ -140,10 +151,11 @@ class Outfitter:
         for each, answer in zip(unlisted, asked, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
-            found[each.server.name] = answer
+            if each.listing is None or not isinstance(answer, Unavailable):
+                found[each.server.name] = answer
         for each in servers:
-            if each.listing is not None:
-                found[each.server.name] = self._newest(run, each) or each.listing
+            if each.listing is not None and each.server.name not in found:
+                found[each.server.name] = known[each.server.name] or each.listing
         return found
 
     def _newest(self, run: ClaimedRun, each: UserServer) -> tuple[ListedTool, ...] | None:

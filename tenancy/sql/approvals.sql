@@ -73,7 +73,7 @@ LANGUAGE sql STABLE AS $$
   SELECT jsonb_agg(
     jsonb_build_object(
       'interrupt_id', a.interrupt_id, 'tool_call_id', a.tool_call_id, 'kind', a.kind,
-      'approval_id', a.approval_id, 'state', a.state, 'decision', a.decision,
+      'server', a.server, 'approval_id', a.approval_id, 'state', a.state, 'decision', a.decision,
       'arguments', a.decided_arguments, 'reason', a.reason, 'replies', a.replies,
       'graph_version', a.graph_version, 'asked_at', a.created_at,
       'memory_changed', a.memory_sha256 IS DISTINCT FROM memory.state

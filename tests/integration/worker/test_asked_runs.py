@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
-from uuid import uuid4
+from uuid import UUID, uuid4
 
+import asyncpg
 import httpx
 import pytest
 
@@ -195,3 +196,46 @@ class TestARunThatWaits:
         result = await alice.result()
         assert (result["status"], server.calls) == ("error", [])
         assert '"Not yet"' in result["content"]
+
+    async def test_is_asked_again_where_the_tool_takes_something_else_by_then(
+        self, service: RunningService, server: RecordingServer, people: list[Person]
+    ) -> None:
+        server.calls.clear()
+        alice = people[0]
+        async with worker(service):
+            await alice.ask()
+        first = await alice.open()
+        text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        server.offer("write", "it was written", schema=text)
+        assert (await alice.decide()).status_code == 200
+        async with worker(service):
+            assert await alice.status() == "interrupted"
+            again = await alice.open()
+            assert again["interrupt_id"] != first["interrupt_id"]
+            assert again["asked"]["changed"] == ["schema"]
+            assert again["asked"]["schema"]["required"] == ["text"]
+            assert server.calls == []
+            assert (await alice.decide()).status_code == 200
+            assert await alice.status() == "success"
+        assert len(server.calls) == 1
+
+    async def test_whose_time_is_over_goes_on_and_the_model_is_told(
+        self, service: RunningService, server: RecordingServer, people: list[Person]
+    ) -> None:
+        server.calls.clear()
+        alice = people[0]
+        async with worker(service):
+            await alice.ask()
+        waiting = await alice.open()
+        connection = await asyncpg.connect(service.postgres.dsn("owner", service.database))
+        await connection.execute(
+            "UPDATE approvals SET expires_at = now() - interval '1 second' WHERE approval_id = $1",
+            UUID(waiting["approval_id"]),
+        )
+        await connection.close()
+        assert (await alice.decide()).json()["code"] == "approval_expired"
+        async with worker(service):
+            assert await alice.status() == "success"
+        result = await alice.result()
+        assert result["response_metadata"]["stoa"]["outcome"] == "expired"
+        assert server.calls == []
