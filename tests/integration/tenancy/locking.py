@@ -35,7 +35,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Scene:
-    """Alice's thread: a run that a worker holds and one that waits; another thread of hers."""
+    """Alice's thread: a run that a worker holds and one that waits; another thread of hers.
+
+    In two more, runs wait for her.
+    """
 
     user: UUID
     thread: UUID
@@ -66,6 +69,7 @@ class Scene:
             return _tenant("resume_run", *waiting, "{}", uuid4(), *known)
 
         return {
+            **self._of_approvals(),
             "resume_run": resume(None, None, None),
             "resume_run with a key": resume(KEY.route, "new", b"body"),
             **{f"accept_run {how}": accept(how, None) for how in ("enqueue", "reject")},
@@ -88,6 +92,26 @@ class Scene:
             "drop_expired_items": _tenant("drop_expired_items", self.user, 100),
         }
 
+    def _of_approvals(self) -> dict[str, Call]:
+        def decide(approval: UUID, *known: Any) -> Call:
+            decisions = [
+                {
+                    "approval_id": str(approval),
+                    "decision": "approve",
+                    "arguments_sha256": "00",
+                }
+            ]
+            about = (self.user, WAITING, json.dumps(decisions), None, uuid4())
+            return _tenant("decide_approvals", *about, *known)
+
+        return {
+            "decide_approvals": decide(ASKED, None, None, None),
+            "decide_approvals with a key": decide(ASKED, KEY.route, "new", b"body"),
+            "decide_approvals on one that is closed": decide(CLOSED, None, None, None),
+            "expire_approvals": _tenant("expire_approvals", self.user, OVERDUE),
+            "refuse_decision": _tenant("refuse_decision", self.user, ASKED, "edit", "invalid"),
+        }
+
     def _of_connections(self) -> dict[str, Call]:
         def mine(function: str, *arguments: Any) -> Call:
             return _tenant(function, self.user, *arguments)
@@ -102,6 +126,7 @@ class Scene:
             "destroy_data_keys": mine("destroy_data_keys"),
             "add_connection": mine("add_connection", "new", "https://a.b", "none", None, 20),
             "store_connection": mine("store_connection", "tickets", False),
+            "say_approval": mine("say_approval", "tickets", False, '{"*": "always"}'),
             "want_check": mine("want_check", "own", True, True),
             "drop_credential disconnect": mine("drop_credential", "own", True, "disconnect"),
             "drop_credential remove": mine("drop_credential", "own", True, "remove"),
@@ -126,7 +151,6 @@ class Scene:
         events = (["values"], [b"{}"], [None], [None])
         return {
             "begin_attempt": _tenant("begin_attempt", *claim, self.worker),
-            "say_approval": mine("say_approval", "tickets", False, '{"*": "always"}'),
             "append_events": _tenant("append_events", *claim, 50, *events),
             "write_checkpoints": _tenant("write_checkpoints", *claim, *self._rows()),
             "begin_effect": _tenant(
@@ -137,6 +161,9 @@ class Scene:
             "record_late_outcome": _tenant("record_late_outcome", *call, uuid4(), "done", "{}"),
             "end_effect": _tenant("end_effect", *call, uuid4(), "done", "{}"),
             "settle_run": _tenant("settle_run", *claim, "success", None, None, 50, *events),
+            "settle_run with questions": _tenant(
+                "settle_run", *claim, "waiting", None, None, 50, *events, 0, QUESTIONS, 60.0
+            ),
             "remember in a run": _tenant("remember", *claim, MEMORY, "a fact", "{}"),
             "forget in a run": _tenant("forget", *claim, None),
             "keep_embeddings": _tenant(
@@ -200,7 +227,7 @@ class Scene:
         return {
             "user": f"SELECT 1 FROM users WHERE user_id = '{self.user}' FOR UPDATE",
             "key": f"SELECT 1 FROM idempotency_keys WHERE key = '{KEY.key}' FOR UPDATE",
-            "thread": f"SELECT 1 FROM threads WHERE thread_id = '{self.thread}' FOR UPDATE",
+            "thread": f"SELECT 1 FROM threads WHERE user_id = '{self.user}' FOR UPDATE",
             "claims": "SELECT pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0))",
             "worker": f"SELECT 1 FROM workers WHERE worker_id = '{self.worker}' FOR UPDATE",
             **self.runs_places(),
@@ -221,6 +248,7 @@ WHAT_BELONGS_TO_A_RUN = {
         "checkpoints",
         "checkpoint_blobs",
         "checkpoint_writes",
+        "approvals",
     )
 }
 """One place: who gets there holds the run, so that two can only meet at the run itself."""
@@ -262,6 +290,25 @@ POOLS = json.dumps(
         for name in ("one", "two")
     ]
 )
+WAITING, OVERDUE, ASKED, CLOSED = [UUID(int=number) for number in range(0xA50, 0xA54)]
+"""A run that waits for its person, one that has done so for too long; what the first asks, and what
+it has asked before."""
+QUESTIONS = json.dumps(
+    [
+        {
+            "interrupt_id": "i",
+            "kind": "call",
+            "message_id": "m",
+            "tool_call_id": "c",
+            "server": "own",
+            "tool": "t",
+            "arguments": {},
+            "arguments_sha256": "00",
+            "asked": {},
+            "decisions": ["approve"],
+        }
+    ]
+)
 SEATED = UUID("00000000-0000-4000-8000-0000000005ea")
 """A call that has a seat; another one of the same run waits."""
 
@@ -271,6 +318,8 @@ PARTS = {
     *("unbound", "user_id", "identity", "may_become", "guard_transition", "record_attempt"),
     *("hold_fence", "take_idempotency_key", "roll_back", "cancel_open_runs", "end_as_cancelled"),
     *("insert_checkpoints", "insert_events"),
+    *("audit", "audit_approval", "keep_record", "ask_person", "go_on", "supersede_approvals"),
+    "take_back_questions",
     *("call_up", "run_changed", "user_changed", "leave_queues", "require_room", "require_threads"),
     *("count_usage", "count_tool_calls", "hold_models", "free_seat", "grant_seats", "weigh_user"),
     *("end_overdue", "note_outcome", "serve_anew", "limits_changed", "require_memory"),
@@ -284,7 +333,7 @@ READERS = {
     *("vault_overview", "users_to_rekey", "read_connections", "read_connection"),
     *("read_credential",),
     *("begin_read", "read_checkpoint", "read_log", "inspect_run", "count_thread_rows"),
-    *("find_effect",),
+    *("find_effect", "find_permission", "decisions_of", "memory_state", "find_expired_approvals"),
     *("held_runs", "find_workers", "find_lost_runs", "rank_of", "head_of", "has_room"),
     *(
         "highest_cost",

@@ -13,8 +13,8 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
-from uuid import uuid4
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
@@ -26,14 +26,18 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import ClaimedRun, Principal
 from tests.integration.tenancy.locking import (
     AFTER_A_MODEL,
+    ASKED,
+    CLOSED,
     CONNECTION,
     KEY,
     MODELS,
+    OVERDUE,
     PARTS,
     POOLS,
     READERS,
     SEALED,
     SEATED,
+    WAITING,
     WHAT_BELONGS_TO_A_MODEL,
     WHAT_BELONGS_TO_A_RUN,
     Call,
@@ -98,6 +102,8 @@ async def scene(
         await superuser.execute(
             "UPDATE threads SET deleted_at = now() WHERE thread_id = $1", thread
         )
+    for waiting in (WAITING, OVERDUE):
+        await make_questions(superuser, alice, waiting, await make_thread(tenants, alice), worker)
     ids = await superuser.fetch("SELECT run_id FROM runs ORDER BY run_id")
     await make_calls(superuser, run)
     await make_connection(superuser, alice)
@@ -123,6 +129,41 @@ async def make_calls(superuser: asyncpg.Connection, run: ClaimedRun) -> None:
     )
     await superuser.execute("INSERT INTO plans (plan) VALUES ('default')")
     await superuser.execute("INSERT INTO user_limits (user_id) VALUES ($1)", run.user_id)
+
+
+async def make_questions(
+    superuser: asyncpg.Connection, person: Principal, run: UUID, thread: UUID, worker: UUID
+) -> None:
+    """A run that waits for its person, who has decided one thing before; one that is overdue."""
+    await superuser.execute(
+        """
+        INSERT INTO runs (user_id, run_id, thread_id, assistant_id, graph_id, request, due_at,
+          created_at, updated_at)
+        VALUES ($1, $2, $3, $4, 'agent', '{}', now(), now(), now())
+        """,
+        *(person.user_id, run, thread, ASSISTANT),
+    )
+    for state, holder in (("running", worker), ("waiting", None)):
+        await superuser.execute(
+            """
+            UPDATE runs SET state = $2::run_state, fence = fence + 1, worker_id = $3,
+              claimed_at = now() WHERE run_id = $1
+            """,
+            *(run, state, holder),
+        )
+    decided, soon = datetime.now(UTC), datetime.now(UTC) + timedelta(days=1)
+    asked = [(ASKED, "open", None, None, soon), (CLOSED, "decided", "approve", decided, soon)]
+    overdue = [(uuid4(), "open", None, None, decided)]
+    await superuser.executemany(
+        """
+        INSERT INTO approvals (user_id, run_id, thread_id, approval_id, state, decision, decided_at,
+          expires_at, interrupt_id, fence, kind, message_id, tool_call_id, server, tool, arguments,
+          arguments_sha256, asked, decisions)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $5, 1, 'call', 'm', 'c', 'own', 't', '{}',
+          decode('00', 'hex'), '{}', '{approve}')
+        """,
+        [(person.user_id, run, thread, *each) for each in (asked if run == WAITING else overdue)],
+    )
 
 
 async def make_connection(superuser: asyncpg.Connection, person: Principal) -> None:
