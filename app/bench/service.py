@@ -186,6 +186,7 @@ async def _until_ready(pool: httpcore.AsyncConnectionPool, origin: str) -> None:
         retry=retry_if_exception_type(httpcore.ConnectError),
         stop=stop_after_delay(_STARTUP_SECONDS),
         wait=wait_fixed(0.1),
+        reraise=True,  # what did not start has said why
     ):
         with attempt:
             await _get(pool, f"{origin}/ready")

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 PEOPLE = 50
 AT_ONCE = 40
 WARM_UP = 80
-"""Runs before anything is counted: pools and caches are as large then as they will be."""
-SETTLE_SECONDS = 4.0
-"""After the last event: connections to tool servers that nobody uses are closed by then."""
+"""Runs before anything is counted, at most: pools and caches are as large then as they will be."""
 _LOOK_EVERY = 0.1
 _PATIENCE = 600.0
 _IDLE_SECONDS = 1
@@ -60,7 +58,7 @@ class Waited:
 
 
 async def bench_waiting(
-    dsns: Mapping[str, str], owner_dsn: str, folder: Path, *, runs: int
+    dsns: Mapping[str, str], owner_dsn: str, folder: Path, *, runs: int, settle_seconds: float
 ) -> Waited:
     """Measure, print a table and return what was measured.
 
@@ -69,7 +67,9 @@ async def bench_waiting(
         owner_dsn: a superuser's DSN of that database.
         folder: for files, and for sockets.
         runs: how many wait at once.
+        settle_seconds: how long nothing happens before it is counted.
     """
+    warm_up = min(WARM_UP, runs)
     waited = Waited(runs)
     file = folder / "tickets.db"
     async with _tickets(file) as url, AskingModel() as model:
@@ -81,17 +81,17 @@ async def bench_waiting(
             pids = {"web": service.web_pid, "worker": service.worker_pid}
 
             async def count(when: str) -> None:
-                await asyncio.sleep(SETTLE_SECONDS)
+                await asyncio.sleep(settle_seconds)
                 waited.footprints[when] = await Footprint.of(pids, folder, desk.owner)
 
-            await desk.ask(WARM_UP)
+            await desk.ask(warm_up)
             await desk.approve()
             await count("before")
             waited.seconds["until all wait"] = await _timed(desk.ask(runs))
             await count("waiting")
             waited.seconds["until all have ended"] = await _timed(desk.approve())
             await count("after")
-    _assert_made_once(file, WARM_UP + runs)
+    _assert_made_once(file, warm_up + runs)
     Console().print(_table(waited))
     return waited
 

@@ -235,12 +235,15 @@ def cancel(
 @application.command()
 def waiting(
     runs: Annotated[int, typer.Option(help="Runs that wait at once.", min=1)] = 1000,
+    settle: Annotated[
+        float, typer.Option(help="Seconds in which nothing happens before it is counted.", min=0)
+    ] = 4,
 ) -> None:
     """Measure what runs cost that wait for their people to approve a call."""
     import uvloop
 
     with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
-        uvloop.run(_waiting(Path(folder), runs))
+        uvloop.run(_waiting(Path(folder), runs, settle))
 
 
 async def _chaos(folder: Path, plan: Plan, logs: Path | None) -> Report:
@@ -367,7 +370,7 @@ async def _streams(
         await postgres.stop()
 
 
-async def _waiting(folder: Path, runs: int) -> None:
+async def _waiting(folder: Path, runs: int, settle: float) -> None:
     from app.bench.waiting import bench_waiting
     from app.dev.postgres import EmbeddedPostgres
     from tenancy.migrate import RoleDsns, migrate
@@ -377,7 +380,8 @@ async def _waiting(folder: Path, runs: int) -> None:
     try:
         dsns = RoleDsns(*(postgres.dsn(role) for role in ("service", "dispatch", "maintenance")))
         migrate(postgres.dsn("owner"), dsns)
-        await bench_waiting(_settings(dsns), postgres.dsn("owner"), folder, runs=runs)
+        owner = postgres.dsn("owner")
+        await bench_waiting(_settings(dsns), owner, folder, runs=runs, settle_seconds=settle)
     finally:
         await postgres.stop()
 

@@ -36,3 +36,11 @@ class TestBenchTools:
             assert await command.ended() == 0, command.output
         assert "stdio, p50" in command.output
         assert "HTTP, p99" in command.output
+
+
+class TestBenchWaiting:
+    async def test_counts_what_is_held_and_has_each_approved_call_made_once(self) -> None:
+        async with stoa("bench", "waiting", "--runs", "5", "--settle", "0") as command:
+            assert await command.ended() == 0, command.output
+        assert "worker: timers" in command.output
+        assert "5 runs that wait" in command.output
