@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from app.agent.agent import build_agent
 from app.agent.approving import EXPIRED, REJECTED
 from app.agent.asking import CHANGED_TOO_OFTEN, MOST_ROUNDS
-from app.agent.doubting import UNKNOWN
 from app.agent.equipment import Equipment
 from app.agent.gate import UNREADABLE
 from app.agent.graphs import SYSTEM_PROMPT
 from app.models.chat import build_chat_model
 from app.tools.approval.ruling import Ask
+from app.tools.calls import NOBODY_KNOWS
 from app.tools.fingerprint import fingerprint
 from app.tools.questions import Question
 from tests.integration.agent.conversation import THREAD, Conversation
@@ -145,6 +145,21 @@ class TestATurnWithACallThatNeedsApproval:
         await conversation.say("do it").task
         assert [each.text for each in await results(conversation)] == [UNREADABLE]
         assert bank.sites == []
+
+    async def test_stops_as_well_where_its_message_got_into_the_thread_in_another_way(
+        self, conversation: Conversation, bank: Bank
+    ) -> None:
+        await conversation.say("hi").task
+        call = {"name": "pay", "args": {"name": "b"}, "id": "c1", "type": "tool_call"}
+        message = AIMessage("", id="m1", tool_calls=[call])
+        with Equipment().entered():  # whoever updates a state is no run, and has no tools
+            update = {"messages": [HumanMessage("pay"), message]}
+            await conversation.graph.aupdate_state(THREAD, update, as_node="model")
+        assert await conversation.next() == ("gate",)
+        await conversation.go_on().task
+        assert bank.sites == []
+        await (await decide(conversation, decision("approve"))).task
+        assert bank.effects == ["paid b"]
 
 
 class TestADecision:
@@ -359,7 +374,7 @@ class TestACallInDoubt:
         await conversation.say("do it").task
         await (await decide(conversation, decision(None))).task
         (told,) = await results(conversation)
-        assert (told.text, told.response_metadata["stoa"]["outcome"]) == (UNKNOWN, "lost")
+        assert (told.text, told.response_metadata["stoa"]["outcome"]) == (NOBODY_KNOWS, "lost")
         assert bank.effects == []
 
 

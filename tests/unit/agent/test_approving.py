@@ -12,12 +12,13 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import StructuredTool
 
 from app.agent.approving import approval_wanted, decided, ruling_on
-from app.agent.asking import waiting_call
+from app.agent.asking import handed_on, waiting_call
 from app.agent.gate import needs_gate
-from app.agent.state import AskingCall
+from app.agent.state import AskingCall, ToolTask
 from app.tools.approval.ruling import Ask, Ruling
 from app.tools.calls import AgentTool
 from app.tools.fingerprint import fingerprint
+from app.tools.waiting import InDoubt, NotApproved
 
 TEXT = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 NUMBER = {"type": "object", "properties": {"name": {"type": "integer"}}, "required": ["name"]}
@@ -138,3 +139,20 @@ class TestAnEdit:
         asked = waiting(call(name="a"), replace(tool(), own_name="pay"))
         decided(asked, decision("edit", arguments={"name": "b"}), tool())
         assert asked["call"] == call(name="a")
+
+
+class TestACallThatHasToWaitThoughItsToolIsGone:
+    def test_is_asked_about_by_the_names_that_it_was_begun_under(self) -> None:
+        task = ToolTask(call=call(name="a"), message_id="m1")
+        known = {"why": "lost", "sent": 1}
+        asking = handed_on(task, InDoubt(known, "bank", "pay"), None)
+        assert not isinstance(asking, ToolMessage)
+        assert (asking["server"], asking["tool"]) == ("bank", "pay")
+        assert asking["asks"] is not None
+        assert asking["asks"]["known"] == known
+
+    def test_is_over_where_it_was_not_made_yet(self) -> None:
+        task = ToolTask(call=call(name="a"), message_id="m1")
+        over = handed_on(task, NotApproved(("tool",)), None)
+        assert isinstance(over, ToolMessage)
+        assert over.status == "error"
