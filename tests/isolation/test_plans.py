@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.base import Executable
 
 from app.bench.rls_data import READABLE, fill, ids
+from app.runs.approvals import ApprovalFilter, count_approvals, list_approvals
 from app.runs.runs import get_run, list_runs
 from app.runs.threads import ThreadFilter, count_threads, get_thread, search_threads
 from tenancy.checkpoints.pool import CheckpointPool
@@ -33,6 +34,20 @@ OF_EVERYBODY = """
              gen_random_uuid(), '', 'started'
       FROM threads;
     ANALYZE store, connections, effects
+"""
+
+WHAT_EVERYBODY_WAS_ASKED = """
+    INSERT INTO approvals (
+      user_id, run_id, thread_id, fence, interrupt_id, kind, message_id, tool_call_id, tool,
+      arguments, arguments_sha256, asked, decisions, subject, policy_version, state, decision,
+      for_thread, expires_at, decided_at
+    )
+      SELECT user_id, run_id, thread_id, 1, 'i', 'call', 'm', n, 'fetch', '{}', '', '{}',
+             '{approve}', 'example.org', 'p', CASE WHEN n > 1 THEN 'decided' ELSE 'open' END,
+             CASE WHEN n > 1 THEN 'approve' END, n > 1, now() + n * interval '1 day',
+             CASE WHEN n > 1 THEN now() END
+      FROM (SELECT * FROM runs LIMIT 10000) AS runs, generate_series(1, 10) n;
+    ANALYZE approvals
 """
 
 
@@ -178,6 +193,53 @@ class TestTheHotQueries:
                     assert_by_index_of_the_user("\n".join(row[0] for row in plan))
         finally:
             await service.close()
+
+    async def test_of_approvals(
+        self,
+        database: TestDatabase,
+        superuser: asyncpg.Connection,
+        tenants: TenantDatabase,
+        full: tuple[Principal, Any, Any],
+    ) -> None:
+        person, thread_id, run_id = full
+        await superuser.execute(WHAT_EVERYBODY_WAS_ASKED)
+        assert await superuser.fetchval("SELECT count(*) FROM approvals") == 10 * ROWS
+        queries: dict[str, Callable[[TenantRead], Awaitable[Any]]] = {
+            "the inbox": lambda tx: list_approvals(tx, ApprovalFilter("open")),
+            "how many wait": lambda tx: count_approvals(tx, ApprovalFilter("open")),
+            "a thread's": lambda tx: list_approvals(tx, ApprovalFilter(thread_id=thread_id)),
+            "a run's": lambda tx: list_approvals(tx, ApprovalFilter(run_id=run_id)),
+            "some": lambda tx: list_approvals(tx, ApprovalFilter(ids=[run_id])),
+        }
+        for name, query in queries.items():
+            async with tenants.reading(person) as tx:
+                explaining = ExplainingRead(tx)
+                await query(explaining)
+            assert explaining.plans, name
+            for plan in explaining.plans:
+                assert_by_index_of_the_user(plan)
+        mine = f"a.user_id = '{person.user_id}'"
+        service, dispatch = [await database.connect(role) for role in ("service", "dispatch")]
+        try:
+            async with service.transaction():
+                await service.execute("SELECT tenant.begin_read($1)", person.user_id)
+                for asked in (
+                    f"{mine} AND a.run_id = '{run_id}' AND a.state = 'open'",
+                    f"{mine} AND a.thread_id = '{thread_id}' AND a.for_thread AND a.tool = 'fetch'",
+                ):
+                    plan = await service.fetch(f"EXPLAIN SELECT FROM approvals a WHERE {asked}")
+                    assert_by_index_of_the_user("\n".join(row[0] for row in plan))
+            rows = await dispatch.fetch(
+                "EXPLAIN SELECT a.user_id, a.run_id FROM approvals a JOIN users u USING (user_id)"
+                " WHERE a.state = 'open' AND a.expires_at <= (SELECT clock_timestamp())"
+                " AND u.state = 'active' ORDER BY a.expires_at LIMIT 100"
+            )
+            overdue = "\n".join(row[0] for row in rows)
+            assert "approvals_to_expire" in overdue, overdue
+            assert "Seq Scan on approvals" not in overdue, overdue
+        finally:
+            for connection in (service, dispatch):
+                await connection.close()
 
     async def test_a_lost_index_would_be_noticed(
         self,
