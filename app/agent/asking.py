@@ -19,7 +19,7 @@ from app.agent.doubting import IN_DOUBT
 from app.agent.elicitation import ELICITATION
 from app.agent.state import AskingCall, ToolTask
 from app.tools.approval.ruling import Ask, Ruling
-from app.tools.calls import UNKNOWN, Outcome, error_result
+from app.tools.calls import NOBODY_KNOWS, UNKNOWN, Outcome, error_result
 from app.tools.questions import Asked
 from app.tools.waiting import InDoubt, NotApproved
 
@@ -135,7 +135,7 @@ def _given_up(task: ToolTask, why: MustWait, tool: AgentTool | None) -> ToolMess
     if isinstance(why, Asked):
         return error_result(call, ASKED_TOO_MUCH, tool)
     if isinstance(why, InDoubt):
-        return error_result(call, doubting.UNKNOWN, tool, Outcome.LOST)
+        return error_result(call, NOBODY_KNOWS, tool, Outcome.LOST)
     return error_result(call, UNKNOWN if tool is None else CHANGED_TOO_OFTEN, tool)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.tools.calls import Outcome, error_result
+from app.tools.calls import NOBODY_KNOWS, Outcome, error_result
 from app.tools.described import arguments_schema
 from app.tools.fingerprint import fingerprint
 
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 IN_DOUBT = "in_doubt"
 """The kind of question, and the ``type`` of the interrupt's value."""
 DECISIONS = ["happened", "repeat", "leave_out"]
-
-UNKNOWN = (
-    "This call was begun, and nobody knows what came of it. It may have had an effect, so it was"
-    " not made again."
-)
 
 
 def doubted(known: Mapping[str, Any], tool: AgentTool | None) -> dict[str, Any]:
@@ -49,7 +44,7 @@ def resolved(
     An outcome that came after all is the ledger's to tell as well.
     """
     if decision["state"] == "expired":
-        return error_result(call["call"], UNKNOWN, tool, Outcome.LOST)
+        return error_result(call["call"], NOBODY_KNOWS, tool, Outcome.LOST)
     return {**call, "asks": None, "doubt": str(decision["approval_id"])}
 
 

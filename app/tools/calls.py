@@ -39,7 +39,7 @@ STOPPED = "This call was stopped before it had a result."
 NOT_BEGUN = "This call was stopped before it began."
 TIMED_OUT = "The tool did not answer in time."
 TIMED_OUT_CHANGING = "The tool did not answer in time. It may have had an effect."
-IN_DOUBT = (
+NOBODY_KNOWS = (
     "This call was begun, and nobody knows what came of it. It may have had an effect, so it was"
     " not made again."
 )
@@ -147,7 +147,7 @@ async def run_call(
     except InDoubt:
         if not _is_stopped(stop):
             raise
-        return error_result(call, IN_DOUBT, tool, Outcome.LOST)
+        return error_result(call, NOBODY_KNOWS, tool, Outcome.LOST)
     except NotApproved:
         if not _is_stopped(stop):
             raise
