@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 USERS = 25
 """Enough that the per-user cap of 4 runs does not hold 50 in flight back."""
-_STARTUP_SECONDS = 60
+_STARTUP_SECONDS = 180
 
 
 @dataclass(frozen=True, slots=True)
