@@ -68,6 +68,8 @@ STATEMENTS = (
     """,
     "CREATE INDEX approvals_newest ON approvals (user_id, created_at)",
     "CREATE INDEX approvals_of_thread ON approvals (user_id, thread_id, created_at)",
+    # What waits for one person, however much waits for all the others.
+    "CREATE INDEX approvals_open ON approvals (user_id, created_at) WHERE state = 'open'",
     "CREATE INDEX approvals_to_expire ON approvals (expires_at) WHERE state = 'open'",
     # What was asked, decided, refused and done, for good: nobody has the right to change or
     # delete a row, and a trigger refuses it to those who need none. Facts only; what a person
