@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Final, Literal, get_args
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import forked
+
+# Imports and rewritten tests make next to no garbage, and stay: see `pytest_collection_finish`.
+gc.disable()
 
 pytest_plugins = ["tests.support.tenancy"]
 
@@ -26,6 +30,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="normal",
         help="how long tests that try things at random go on: seconds, or many minutes",
     )
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:
