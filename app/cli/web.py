@@ -15,9 +15,11 @@ def command(
     turn_socket: TurnSocket = None,
 ) -> None:
     """Serve the API and the browser client. Any number may run beside each other."""
-    from app.api.process import serve_web
-    from app.cli.process import run
-    from app.settings import load_settings
+    from app.cli.process import importing, run
+
+    with importing():
+        from app.api.process import serve_web
+        from app.settings import load_settings
 
     turn = Turn(turn_socket)
     settings = load_settings()
