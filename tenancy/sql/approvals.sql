@@ -70,6 +70,13 @@ $$;
 -- the answer came by itself; null for none.
 CREATE OR REPLACE FUNCTION tenant.decisions_of(p_user uuid, p_run uuid) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
+  WITH closed AS MATERIALIZED (
+    SELECT * FROM public.approvals a
+    WHERE a.user_id = p_user AND a.run_id = p_run AND a.state <> 'open'
+  ), memory AS MATERIALIZED (
+    -- All of a person's memories are looked at: only where a run has asked anything.
+    SELECT tenant.memory_state(p_user) AS state WHERE EXISTS (SELECT FROM closed)
+  )
   SELECT jsonb_agg(
     jsonb_build_object(
       'interrupt_id', a.interrupt_id, 'tool_call_id', a.tool_call_id, 'kind', a.kind,
@@ -80,8 +87,7 @@ LANGUAGE sql STABLE AS $$
     )
     ORDER BY a.created_at, a.approval_id
   )
-  FROM public.approvals a, (SELECT tenant.memory_state(p_user) AS state OFFSET 0) AS memory
-  WHERE a.user_id = p_user AND a.run_id = p_run AND a.state <> 'open'
+  FROM closed AS a, memory
 $$;
 
 -- Takes a person's decisions on what a run asks, all of them or none; the run goes on with the last
