@@ -13,6 +13,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from app.dev.ports import free_port
+from tests.browser.office import POLICY, SEND_SECONDS, Office, office
 from tests.browser.travel_desk import TravelDesk, travel_desk
 from tests.browser.visitor import Visitor
 from tests.support.chromium import MISSING, find_chromium, is_required, launched
@@ -94,6 +95,8 @@ class ToolStack(Stack):
     """It wants a key."""
     guarded: ProtectedMcpServer
     """It wants people to sign in."""
+    office: Office
+    """People are asked before its tools are called."""
 
 
 @pytest.fixture(scope="session")
@@ -108,12 +111,17 @@ async def tools(
         travel_desk(KEY) as vault,
         authorization_server() as authorization,
         protected_mcp_server(authorization) as guarded,
+        office() as asking,
     ):
         signing_in = {"kind": "oauth", "origins": [authorization.origin]}
         catalogue = {
             "travel": {"url": travel.url, "stoa": {"trust": {"read_only": READS}}},
             "vault": {"url": vault.url, "stoa": {"credential": {"kind": "header"}}},
             "guarded": {"url": guarded.url, "stoa": {"credential": signing_in}},
+            "office": {
+                "url": asking.url,
+                "stoa": {"approval": POLICY, "timeout": SEND_SECONDS},
+            },
             "gone": {
                 "url": f"http://127.0.0.1:{free_port()}/mcp",
                 "stoa": {"title": "The lost one"},
@@ -128,7 +136,7 @@ async def tools(
             "STOA_OLLAMA_CAPACITY": str(SLOTS),
         }
         async with development(folder / "data", model.url, at=port, **settings) as url:
-            yield ToolStack(url, model, travel, vault, guarded)
+            yield ToolStack(url, model, travel, vault, guarded, asking)
 
 
 @pytest.fixture

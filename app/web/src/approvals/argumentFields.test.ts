@@ -12,8 +12,8 @@ import {
 const SCHEMA = {
   type: "object",
   properties: {
-    title: { type: "string", title: "Title", description: "In a few words", maxLength: 20 },
     amount: { type: "number", minimum: 1 },
+    title: { type: "string", title: "Title", description: "In a few words", maxLength: 20 },
     urgent: { anyOf: [{ type: "boolean" }, { type: "null" }], default: null },
     level: { $ref: "#/$defs/Level" },
     note: { type: "string" },
@@ -37,7 +37,7 @@ function problem(name: string, value: string) {
 }
 
 describe("the fields of a call", () => {
-  it("are those of the schema in its order, then what else is given", () => {
+  it("are what the schema needs in its order, then the rest, then what else is given", () => {
     expect(FIELDS.map(({ name, kind, given }) => [name, kind, given])).toEqual([
       ["title", "text", "Printer"],
       ["amount", "number", "1.0"],
@@ -45,7 +45,7 @@ describe("the fields of a call", () => {
       ["level", "choice", null],
       ["note", "text", null],
       ["address", "json", '{\n  "city": "Ulm",\n  "no": 2.50\n}'],
-      ["id", "json", "12345678901234567890"],
+      ["id", "number", "12345678901234567890"],
     ]);
     expect(fieldOf("title")).toMatchObject({
       label: "Title",
@@ -72,6 +72,8 @@ describe("the fields of a call", () => {
       const names = argumentFields(schema, '{"b":1,"a":2}').map(({ name }) => name);
       expect(names).toEqual(["b", "a"]);
     }
+    const kinds = argumentFields(null, '{"a":"x","b":2.0,"c":true,"d":[],"e":null}');
+    expect(kinds.map(({ kind }) => kind)).toEqual(["text", "number", "boolean", "json", "json"]);
     const turning = { properties: { a: { $ref: "#/$defs/A" } }, $defs: { A: { $ref: "#/$defs/A" } } };
     expect(argumentFields(turning, '{"a":"x"}').map(({ kind }) => kind)).toEqual(["json"]);
   });
@@ -107,7 +109,7 @@ describe("the call with what was changed", () => {
   it("has what a server chose to name whatever it did", () => {
     const given = '{"__proto__":"a","constructor":"b"}';
     const fields = argumentFields({ properties: { toString: { type: "string" } } }, given);
-    expect(editedArguments(fields, given, { constructor: '"c"' })).toBe(
+    expect(editedArguments(fields, given, { constructor: "c" })).toBe(
       '{"__proto__":"a","constructor":"c"}',
     );
     expect(held(fieldOf("toString", fields), {})).toBe("");

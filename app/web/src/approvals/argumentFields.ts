@@ -97,6 +97,12 @@ function fits(kind: ArgumentKind, value: unknown): boolean {
   return isNumber(value);
 }
 
+/** What a value is by itself, where no schema speaks of it. */
+function kindOfValue(value: unknown): ArgumentKind {
+  if (isNumber(value)) return "number";
+  return typeof value === "string" ? "text" : typeof value === "boolean" ? "boolean" : "json";
+}
+
 function kindOf(schema: Schema, value: unknown, options: ArgumentField["options"]): ArgumentKind {
   const isGiven = value !== undefined && value !== null;
   if (options.length > 0) {
@@ -119,7 +125,7 @@ function field(root: Schema, name: string, value: unknown): ArgumentField {
   const needed: unknown = root["required"];
   const schema = plainSchema(root, property);
   const options = optionsOf(schema);
-  const kind = kindOf(schema, value, options);
+  const kind = property === undefined ? kindOfValue(value) : kindOf(schema, value, options);
   const isText = kind === "text";
   return {
     name,
@@ -142,14 +148,17 @@ export function argumentValues(given: string): Map<string, unknown> {
 }
 
 /**
- * The fields for a call's arguments: those of the tool's schema in its order, then what the call
- * gives beyond it.
+ * The fields for a call's arguments: those of the tool's schema, first what it needs in the order in
+ * which it says so, since a database keeps no other; then what the call gives beyond it.
  */
 export function argumentFields(schema: Schema | null | undefined, given: string): ArgumentField[] {
   const root = schema ?? {};
   const values = argumentValues(given);
   const properties = isObject(root["properties"]) ? Object.keys(root["properties"]) : [];
-  const names = new Set([...properties, ...values.keys()]);
+  const known = new Set(properties);
+  const needed: unknown[] = Array.isArray(root["required"]) ? root["required"] : [];
+  const first = needed.filter((name) => typeof name === "string" && known.has(name)) as string[];
+  const names = new Set([...first, ...properties, ...values.keys()]);
   return [...names].map((name) => field(root, name, values.get(name)));
 }
 
