@@ -150,18 +150,22 @@ async def _approve(client: httpx.AsyncClient, approval: Mapping[str, Any]) -> No
 
 
 async def _post(client: httpx.AsyncClient, path: str, body: Mapping[str, Any]) -> None:
-    """Ask as a careful client does: again, under the same key, where the service is too busy."""
+    """Ask as a careful client does: again, under the same key, where there is no answer."""
     headers = {"Idempotency-Key": uuid4().hex}
     async for attempt in AsyncRetrying(
-        retry=retry_if_exception(_is_busy), wait=wait_fixed(1), stop=stop_after_delay(_PATIENCE)
+        retry=retry_if_exception(_may_ask_again),
+        wait=wait_fixed(1),
+        stop=stop_after_delay(_PATIENCE),
     ):
         with attempt:
             (await client.post(path, json=body, headers=headers)).raise_for_status()
 
 
-def _is_busy(error: BaseException) -> bool:
-    status = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else None
-    return status == HTTPStatus.SERVICE_UNAVAILABLE
+def _may_ask_again(error: BaseException) -> bool:
+    """Whether it says that the service is busy, or nothing: an idle connection may be closed."""
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    return isinstance(error, httpx.TransportError)
 
 
 async def _at_once(doing: Iterable[Any]) -> None:
