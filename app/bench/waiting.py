@@ -14,7 +14,6 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -24,8 +23,8 @@ import httpx
 import sqlalchemy as sa
 from rich.console import Console
 from rich.table import Table
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_fixed
 
+from app.bench.approving import approve, ask, open_approvals
 from app.bench.asking_model import SERVER, AskingModel
 from app.bench.footprint import Footprint
 from app.bench.model import MODEL
@@ -113,9 +112,9 @@ class _Desk:
         asked = [
             (client, approval)
             for client in self.clients
-            for approval in await _open_approvals(client)
+            for approval in await open_approvals(client)
         ]
-        await _at_once(_approve(client, approval) for client, approval in asked)
+        await _at_once(approve(client, approval) for client, approval in asked)
         await self._until("bool_and(state = 'success')")
 
     async def _start(self, number: int) -> None:
@@ -125,7 +124,7 @@ class _Desk:
             "input": {"messages": [{"role": "user", "content": "The lamp is broken."}]},
             "if_not_exists": "create",
         }
-        await _post(client, f"/threads/{uuid4()}/runs", body)
+        await ask(client, "POST", f"/threads/{uuid4()}/runs", body)
 
     async def _until(self, condition: str) -> None:
         async with asyncio.timeout(_PATIENCE), self.owner.connect() as connection:
@@ -133,39 +132,6 @@ class _Desk:
             while not (await connection.execute(query)).scalar_one():
                 await connection.rollback()
                 await asyncio.sleep(_LOOK_EVERY)
-
-
-async def _open_approvals(client: httpx.AsyncClient) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    while True:
-        page = await client.get("/approvals", params={"limit": 100, "offset": len(found)})
-        found += page.raise_for_status().json()
-        if len(found) >= int(page.headers["x-pagination-total"]):
-            return found
-
-
-async def _approve(client: httpx.AsyncClient, approval: Mapping[str, Any]) -> None:
-    decision = {"decision": "approve", "arguments_sha256": approval["arguments_sha256"]}
-    await _post(client, f"/approvals/{approval['approval_id']}", decision)
-
-
-async def _post(client: httpx.AsyncClient, path: str, body: Mapping[str, Any]) -> None:
-    """Ask as a careful client does: again, under the same key, where there is no answer."""
-    headers = {"Idempotency-Key": uuid4().hex}
-    async for attempt in AsyncRetrying(
-        retry=retry_if_exception(_may_ask_again),
-        wait=wait_fixed(1),
-        stop=stop_after_delay(_PATIENCE),
-    ):
-        with attempt:
-            (await client.post(path, json=body, headers=headers)).raise_for_status()
-
-
-def _may_ask_again(error: BaseException) -> bool:
-    """Whether it says that the service is busy, or nothing: an idle connection may be closed."""
-    if isinstance(error, httpx.HTTPStatusError):
-        return error.response.status_code == HTTPStatus.SERVICE_UNAVAILABLE
-    return isinstance(error, httpx.TransportError)
 
 
 async def _at_once(doing: Iterable[Any]) -> None:
