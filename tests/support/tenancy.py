@@ -1,7 +1,7 @@
 """Migrated databases and people to put into them.
 
-One database is migrated per test run; every test gets a copy of it, which takes a few
-hundredths of a second, and two people, Alice and Bob.
+One database is migrated per test run; every test gets a copy of it, or one that is as a copy
+would be, and two people, Alice and Bob.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tenancy.identity.directory import UserDirectory
 from tenancy.migrate import RoleDsns, migrate
 from tenancy.principal import ClaimedRun, Identity, Principal, UserId
 from tenancy.rls import Roles
+from tests.support.databases import Databases
 from tests.support.postgres import PostgresServer, Role, postgres_server
 
 ASSISTANT = UUID("00000000-0000-4000-8000-00000000a9e7")
@@ -86,15 +87,19 @@ async def template(postgres: PostgresServer) -> AsyncIterator[TestDatabase]:
         await postgres.drop_database(database.name)
 
 
+@pytest.fixture(scope="session")
+async def databases(template: TestDatabase) -> AsyncIterator[Databases]:
+    """Copies of the template, which are emptied and used again."""
+    copies = Databases(template.server, template.name)
+    yield copies
+    await copies.drop()
+
+
 @pytest.fixture
-async def database(template: TestDatabase) -> AsyncIterator[TestDatabase]:
+async def database(databases: Databases) -> AsyncIterator[TestDatabase]:
     """A migrated database of one's own."""
-    copy = TestDatabase(template.server, f"stoa_test_{uuid4().hex[:12]}")
-    await copy.server.copy_database(template.name, copy.name)
-    try:
-        yield copy
-    finally:
-        await copy.server.drop_database(copy.name)
+    async with databases.one() as name:
+        yield TestDatabase(databases.server, name)
 
 
 @pytest.fixture
