@@ -80,10 +80,13 @@ def _name(process: psutil.Process) -> str:
 
 @asynccontextmanager
 async def stoa(
-    *arguments: str, environment: Mapping[str, str] | None = None, run_as: RunAs | None = None
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    run_as: RunAs | None = None,
+    program: Sequence[str] = STOA,
 ) -> AsyncIterator[Command]:
     """Run a command of Stoa's in a folder without settings, and end it afterwards."""
-    command: Sequence[str] = (*STOA, *arguments)
+    command = (*program, *arguments)
     process = await start_guarded(
         command,
         run_as=run_as,
