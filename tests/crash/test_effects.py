@@ -12,6 +12,7 @@ import logging
 import signal
 import sys
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.crash.stage import Stage
-from tests.crash.turns import Turn, World, keep_talking, scripted
+from tests.crash.turns import World, scripted
 from tests.support.deployment import QUICK_LEASE
 from tests.support.faulty.fault import Fault
 from tests.support.processes import PATIENCE, StoaProcess
@@ -28,8 +29,10 @@ from tests.support.tool_servers.tickets import SOURCE, TicketsFile, arguments, t
 log = logging.getLogger(__name__)
 
 SEED = 6
-KILLS = 8
-KILLS_AT_NIGHT = 200
+KILLS = 4
+KILLS_AT_NIGHT = 100
+"""Of each way to a server."""
+PEOPLE = {"child": ("Ann",), "far": ("Ben", "Cem")}
 TICKETS_A_KILL = 25
 """More than are changed before one comes."""
 EXACTLY = (
@@ -61,23 +64,29 @@ def faults(random: Random, kills: int) -> list[Fault]:
     return chosen
 
 
-@pytest.fixture
-async def files(tmp_path: Path) -> dict[str, TicketsFile]:
-    return {way: TicketsFile(tmp_path / f"{way}.db") for way in ("child", "far")}
+@pytest.fixture(params=["child", "far"], ids=["stdio", "HTTP"])
+def server(request: pytest.FixtureRequest) -> str:
+    """Which server the people use; that by stdio is another process for each worker."""
+    return str(request.param)
 
 
 @pytest.fixture
-async def settings(tmp_path: Path, files: dict[str, TicketsFile]) -> AsyncIterator[dict[str, str]]:
-    promised = ("--idempotency-ttl", "600")
-    async with tickets_over_http(files["far"].path, *promised) as url:
-        child: dict[str, Any] = {
+def file(tmp_path: Path) -> TicketsFile:
+    return TicketsFile(tmp_path / "tickets.db")
+
+
+@pytest.fixture
+async def settings(tmp_path: Path, server: str, file: TicketsFile) -> AsyncIterator[dict[str, str]]:
+    async with AsyncExitStack() as stack:
+        entry: dict[str, Any] = {
             "command": sys.executable,
-            "args": list(arguments(files["child"].path, *promised)),
+            "args": list(arguments(file.path)),
             "env": {"PYTHONPATH": str(SOURCE.parent)},
         }
-        servers: dict[str, dict[str, Any]] = {"child": child, "far": {"url": url}}
+        if server == "far":
+            entry = {"url": await stack.enter_async_context(tickets_over_http(file.path))}
         catalogue = tmp_path / "mcp.json"
-        entries = {name: {**entry, "stoa": STOA} for name, entry in servers.items()}
+        entries = {server: {**entry, "stoa": STOA}}
         catalogue.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
         yield {
             "STOA_MCP_CONFIG": str(catalogue),
@@ -94,36 +103,44 @@ class TestWorkersThatAreKilledWhileTheirToolsChangeTheWorld:
     async def test_leave_each_effect_done_once_and_its_first_result_told(
         self,
         stage: Stage,
-        files: dict[str, TicketsFile],
+        server: str,
+        file: TicketsFile,
         settings: dict[str, str],
         nightly: bool,
     ) -> None:
         kills = KILLS_AT_NIGHT if nightly else KILLS
-        random = Random(SEED)
-        world = World(files, random)
+        random = Random(f"{server} {SEED}")
+        world = World(server, file, random)
         world.open_tickets(TICKETS_A_KILL * kills)
         stage.deployment.model.answer_with(scripted)
         web = await stage.open_web()
-        results: dict[Turn, list[dict[str, Any]]] = {}
         over = asyncio.Event()
         async with asyncio.TaskGroup() as people:
-            for name, server in {"Ann": "child", "Ben": "far", "Cem": "far"}.items():
+            for name in PEOPLE[server]:
                 client = stage.deployment.http(name, web)
-                people.create_task(keep_talking(world, client, server, over, results))
-            await die_one_after_the_other(stage, faults(random, kills), settings)
+                people.create_task(world.keep_talking(client, over))
+            workers = await die_one_after_the_other(stage, faults(random, kills), settings)
             over.set()
-        world.assert_once(results, [each.body for each in stage.deployment.model.requests])
+        world.assert_once([each.body for each in stage.deployment.model.requests])
+        async with stage.deployment.superuser() as database:
+            repeated = await database.fetchval(
+                "SELECT count(*) FROM effects WHERE server = $1 AND sent > 1", server
+            )
+        assert repeated > 0
         assert world.approved > 0
         log.info(
-            "%d kills, %d turns, %d approvals, %d calls in doubt",
-            *(kills, len(world.turns), world.approved, world.doubted),
+            "%d kills, %d turns, %d calls, %d sent again, %d approvals, %d doubts",
+            *(kills, len(world.results), len(world.notes), repeated),
+            *(world.approved, world.doubted),
         )
+        for worker in workers:
+            await worker.kill()
 
 
 async def die_one_after_the_other(
     stage: Stage, faults: list[Fault], settings: dict[str, str]
-) -> None:
-    """Have workers fail, each as soon as the one before has ended; the last ones live."""
+) -> list[StoaProcess]:
+    """Have workers fail, each as soon as the one before has ended; returns the last, that live."""
     deployment = stage.deployment
     current = await deployment.prepare_faulty_worker(faults[0], **settings)
     await current.let_go()
@@ -136,6 +153,7 @@ async def die_one_after_the_other(
     await gone(current)
     for rescuer in rescuers:
         await rescuer.let_go()
+    return rescuers
 
 
 async def gone(worker: StoaProcess) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
@@ -65,29 +65,41 @@ def scripted(body: Body) -> Script:
 
 @dataclass
 class World:
-    """The servers that are told to do things, and how often each was approved or in doubt."""
+    """A server that is told to do things, and what its people have seen of it."""
 
-    files: Mapping[str, TicketsFile]
+    server: str
+    file: TicketsFile
     random: Random
-    turns: list[Turn] = field(default_factory=list)
+    results: dict[Turn, list[dict[str, Any]]] = field(default_factory=dict)
+    """Of each turn that has come to its end, those in the conversation."""
     approved: int = 0
     doubted: int = 0
+    _turns: count[int] = field(default_factory=count)
     _numbers: count[int] = field(default_factory=lambda: count(1))
+
+    @property
+    def notes(self) -> list[str]:
+        """One of each call."""
+        return [note for turn in self.results for note in turn.notes]
 
     def open_tickets(self, number: int) -> None:
         """Open so many, to be changed."""
-        for file in self.files.values():
-            with Desk(file.path, ttl_seconds=1) as desk:
-                for _ in range(number):
-                    desk.unguarded(lambda db, desk=desk: str(desk.create(db, "One of many", "")))  # type: ignore[misc]
+        with Desk(self.file.path, ttl_seconds=1) as desk:
+            for _ in range(number):
+                desk.unguarded(lambda db: str(desk.create(db, "One of many", "")))
 
-    def turn(self, server: str) -> Turn:
-        """Another one: of one call, or of three."""
-        tools = TOOLS if self.random.random() < 0.5 else (self.random.choice(TOOLS),)
+    async def keep_talking(self, client: httpx.AsyncClient, over: asyncio.Event) -> None:
+        """Live through one turn after the other, until it is over."""
+        while not over.is_set():
+            turn = self._turn()
+            self.results[turn] = await self.live_through(client, turn)
+
+    def _turn(self) -> Turn:
+        """Another one: the first of three calls, then of one and of three by turns."""
+        is_whole = next(self._turns) % 2 == 0
+        tools = TOOLS if is_whole else (self.random.choice(TOOLS),)
         numbers = tuple(next(self._numbers) for _ in tools)
-        turn = Turn(server, tools, tuple(f"note {number}" for number in numbers), numbers)
-        self.turns.append(turn)
-        return turn
+        return Turn(self.server, tools, tuple(f"note {number}" for number in numbers), numbers)
 
     async def live_through(self, client: httpx.AsyncClient, turn: Turn) -> list[dict[str, Any]]:
         """Say it, approve what is asked, and return the results in the conversation at its end."""
@@ -116,19 +128,14 @@ class World:
             answer = await client.post(f"/approvals/{asked['approval_id']}", json=decision)
             assert answer.status_code == 200, answer.text
 
-    def assert_once(
-        self, results: Mapping[Turn, Sequence[Mapping[str, Any]]], heard: Sequence[Body]
-    ) -> None:
+    def assert_once(self, heard: Sequence[Body]) -> None:
         """Each call of each turn had one effect, and the model was told its first result alone."""
-        for server, file in self.files.items():
-            turns = [turn for turn in self.turns if turn.server == server]
-            assert Counter(note for _, note in file.changes() if note) == Counter(
-                note for turn in turns for note in turn.notes
-            )
-            first = file.results().values()
-            in_conversations = [each["content"] for turn in turns for each in results[turn]]
-            assert Counter(in_conversations) == Counter(first)
-            assert _told(server, heard) == set(first)
+        happened = Counter(note for _, note in self.file.changes() if note)
+        assert happened == Counter(self.notes)
+        first = self.file.results().values()
+        in_conversations = [each["content"] for turn in self.results.values() for each in turn]
+        assert Counter(in_conversations) == Counter(first)
+        assert _told(self.server, heard) == set(first)
 
 
 def _told(server: str, heard: Sequence[Body]) -> set[str]:
@@ -146,16 +153,3 @@ def _messages(body: Body) -> list[dict[str, Any]]:
     messages = body["messages"]
     assert isinstance(messages, list)
     return messages
-
-
-async def keep_talking(
-    world: World,
-    client: httpx.AsyncClient,
-    server: str,
-    over: asyncio.Event,
-    results: dict[Turn, list[dict[str, Any]]],
-) -> None:
-    """One turn after the other, until it is over."""
-    while not over.is_set():
-        turn = world.turn(server)
-        results[turn] = await world.live_through(client, turn)
