@@ -173,12 +173,12 @@ class TestUsageAndLimits:
 
     async def test_goes_on_without_the_stream(self, stack: Stack, meet: Meet) -> None:
         anna = await meet("", locale="de-DE", color_scheme="dark")
-        await anna.enter("Anna ohne Strom")
 
         async def refuse(route: Route) -> None:
             await route.abort()
 
         await anna.page.route("**/events", refuse)
+        await anna.enter("Anna ohne Strom")
         await open_page(anna, "Verbrauch und Grenzen", account="Konto und Einstellungen")
         held = await occupy(anna, stack)
         await expect(of_limit(anna, "running")).to_contain_text("1 von 4 Läufen zugleich")
