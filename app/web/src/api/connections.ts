@@ -20,6 +20,17 @@ export interface ConnectionTool {
   read_only: boolean;
 }
 
+/** When one is asked before a tool is called, as it is set up. */
+export type AskWord = "never" | "first_use" | "always" | "by_arguments";
+
+/** What a person may say of it themselves. */
+export type StricterWord = "first_use" | "always";
+
+export interface AskRule {
+  operator: AskWord;
+  yours: StricterWord | null;
+}
+
 /** One of `GET /connections`: a server that tools come from. */
 export interface Connection {
   server: string;
@@ -34,6 +45,8 @@ export interface Connection {
   state: ConnectionState;
   reason: string | null;
   tools: ConnectionTool[];
+  /** By the tool's name; `*` is all that are not named. The stricter word of both counts. */
+  approval: { rules: Record<string, AskRule> };
   listed_at: string | null;
   updated_at: string | null;
 }
@@ -72,6 +85,14 @@ export function putKey(server: string, key: string): Promise<unknown> {
 
 export function forgetKey(server: string): Promise<unknown> {
   return ask(`${at(server)}/key`, { method: "DELETE" });
+}
+
+/** Say when one wants to be asked, instead of what one said before. */
+export function putApproval(
+  server: string,
+  rules: Record<string, StricterWord>,
+): Promise<Connection> {
+  return ask<Connection>(`${at(server)}/approval`, { method: "PUT", body: { rules } });
 }
 
 /** Where the person is to sign in. */

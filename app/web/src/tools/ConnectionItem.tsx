@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 
 import type { Connection } from "../api/connections";
 import { useEditing } from "../layout/useEditing";
+import { AskedBefore } from "./AskedBefore";
 import { ConnectionActs } from "./ConnectionActs";
 import { ConnectionState } from "./ConnectionState";
 import { credentialText, serverName } from "./connectionText";
@@ -39,6 +40,7 @@ export function ConnectionItem({ connection }: { connection: Connection }) {
       ) : (
         <ConnectionActs connection={connection} name={name} button={button} onSetKey={open} />
       )}
+      <AskedBefore connection={connection} name={name} />
       <ListedTools connection={connection} name={name} />
     </li>
   );
