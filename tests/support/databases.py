@@ -37,6 +37,8 @@ UNION ALL SELECT 'statistics', count(*), NULL FROM pg_statistic s JOIN pg_class 
 WHERE {_OURS}
 UNION ALL SELECT 'settings', count(*), NULL FROM pg_db_role_setting JOIN pg_database d
 ON d.oid = setdatabase WHERE d.datname = current_database()
+UNION ALL SELECT 'connections', datconnlimit, datallowconn::int FROM pg_database
+WHERE datname = current_database()
 UNION ALL SELECT 'rights', count(*), NULL FROM pg_database, aclexplode(datacl)
 WHERE datname = current_database()
 """
