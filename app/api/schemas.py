@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 MOST_METADATA_BYTES = 64 * 1024
 
@@ -24,6 +24,13 @@ class QueryModel(BaseModel):
     """A query string's model: text is converted, but nothing else is taken."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _can_be_looked_for(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if any("\0" in value for value in given.values() if isinstance(value, str)):
+            raise ValueError("Text must not contain NUL.")
+        return given
 
 
 def _bounded(value: dict[str, Any]) -> dict[str, Any]:

@@ -106,13 +106,23 @@ class TestWhatWaits:
         assert counted.json() == len(found)
 
     @pytest.mark.parametrize(
-        "query", [{"state": "closed"}, {"kind": "other"}, {"limit": 101}, {"of": "me"}], ids=str
+        "query",
+        [
+            {"state": "closed"},
+            {"kind": "other"},
+            {"server": "de\0sk"},
+            {"thread_id": "\0"},
+            {"limit": 101},
+            {"of": "me"},
+        ],
+        ids=repr,
     )
     async def test_is_not_asked_for_otherwise(
         self, service: RunningService, query: dict[str, Any]
     ) -> None:
         client = service.client("nobody in particular")
-        assert refusal(await client.get("/approvals", params=query)) == (422, "invalid_input")
+        for path in ("/approvals", "/approvals/count"):
+            assert refusal(await client.get(path, params=query)) == (422, "invalid_input")
 
 
 class TestADecision:
