@@ -10,11 +10,12 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from app.models.errors import error_by_code
 from app.models.failures import describe_model_failure
 from app.stopping import end_task, until_done_or_cancelled
+from app.tools.texts import with_numbers_kept
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from langchain_core.messages import BaseMessage
+    from langchain_core.messages import BaseMessage, ToolCall
     from langchain_core.runnables import Runnable
 
     from app.stopping import RunStop
@@ -23,6 +24,8 @@ INCOMPLETE = "stoa_incomplete"
 """In a message's ``response_metadata``: the code of what cut it off."""
 STOPPED = "stopped"
 """The code of an answer that was cut off on request."""
+MOST_CALLS = 100
+"""Of tools in one answer: the person may be asked about each. Those beyond are not the model's."""
 
 
 async def stream_answer(
@@ -93,8 +96,13 @@ class _Heard:
         return AIMessage(
             content=answer.content,
             id=answer.id,
-            tool_calls=answer.tool_calls,
+            tool_calls=[_kept(call) for call in answer.tool_calls[:MOST_CALLS]],
             additional_kwargs=answer.additional_kwargs,
             response_metadata=dict(answer.response_metadata),
             usage_metadata=answer.usage_metadata,
         )
+
+
+def _kept(call: ToolCall) -> ToolCall:
+    """A call as it is shown, stored, compared and made: the same at any time."""
+    return {**call, "args": with_numbers_kept(call["args"])}

@@ -7,7 +7,7 @@ that a client sends reaches a graph as an answer in any other way.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID, uuid4
 
@@ -19,6 +19,7 @@ from app.runs.approvals import Approval, ApprovalClosed, ApprovalFilter, list_ap
 from app.runs.runs import NO_KEY, Run, get_run
 from app.tools.fingerprint import fingerprint
 from app.tools.mcp.arguments import complaint_about
+from app.tools.texts import with_numbers_kept
 from tenancy.errors import (
     ApprovalChanged,
     ApprovalExpired,
@@ -170,23 +171,32 @@ async def _checked(
         found = await list_approvals(tx, wanted, limit=1)
         if not found:
             raise ApprovalNotFound
-        edited = None
-        if decision.arguments is not None:
-            edited = await tx.scalar(_AS_KEPT, {"arguments": dict(decision.arguments)})
+        kept = replace(
+            decision,
+            arguments=await _as_kept(tx, decision.arguments),
+            replies=await _as_kept(tx, decision.replies),
+        )
     try:
         if found[0].state == "open":
-            _check(decision, found[0], edited)
+            _check(kept, found[0])
     except InvalidInput as error:
         await database.call(owner, _REFUSE, decision.approval_id, decision.decision, error.code)
         raise
-    return _as_json(decision, edited)
+    return _as_json(kept)
 
 
-_AS_KEPT = sa.select(sa.cast(sa.bindparam("arguments", type_=JSONB), JSONB))
-"""JSON as the database gives it back: what a worker gets is what the fingerprint is of."""
+_AS_KEPT = sa.select(sa.cast(sa.bindparam("value", type_=JSONB), JSONB))
 
 
-def _as_json(decision: Decision, edited: Mapping[str, Any] | None) -> dict[str, Any]:
+async def _as_kept(tx: TenantRead, value: Any) -> Any:  # noqa: ANN401 - JSON of any kind
+    """JSON as the database gives it back: what a worker gets is what was checked."""
+    if value is None:
+        return None
+    return with_numbers_kept(await tx.scalar(_AS_KEPT, {"value": value}))
+
+
+def _as_json(decision: Decision) -> dict[str, Any]:
+    edited = decision.arguments
     return {
         "approval_id": str(decision.approval_id),
         "decision": decision.decision,
@@ -199,13 +209,13 @@ def _as_json(decision: Decision, edited: Mapping[str, Any] | None) -> dict[str, 
     }
 
 
-def _check(decision: Decision, asked: Approval, edited: Mapping[str, Any] | None) -> None:
+def _check(decision: Decision, asked: Approval) -> None:
     """See that a decision is one that can be taken, with what belongs to it and nothing else. Pure.
 
     Raises:
         InvalidDecision, InvalidArguments, InvalidReply: it is not.
     """
-    word = decision.decision
+    word, edited = decision.decision, decision.arguments
     if word not in asked.decisions:
         raise InvalidDecision(f"This is decided by one of: {', '.join(asked.decisions)}.")
     if word in _SEEN and decision.arguments_sha256 is None:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from math import isfinite
+from typing import Any
+
+LEAST_INTEGER, GREATEST_INTEGER = -(2**63), 2**64 - 1
+"""What of whole numbers a checkpoint takes."""
 
 
 def storable(text: str) -> str:
@@ -23,10 +28,38 @@ def is_storable(value: object) -> bool:
         each = left.pop()
         if isinstance(each, str) and each != storable(each):
             return False
-        if isinstance(each, float) and not isfinite(each):
+        if isinstance(each, int | float) and not is_kept(each):
             return False
         if isinstance(each, Mapping):
             left.extend((*each.keys(), *each.values()))
         elif isinstance(each, list):
             left.extend(each)
     return True
+
+
+def is_kept(number: float) -> bool:
+    """Whether a number is one that is the same wherever it is stored."""
+    if isinstance(number, float):
+        return isfinite(number)
+    return LEAST_INTEGER <= number <= GREATEST_INTEGER
+
+
+def with_numbers_kept(value: Any) -> Any:  # noqa: ANN401 - JSON of any kind
+    """JSON with each number as one that is kept: the database writes out what was `1e22`.
+
+    A whole number that is too large for that, and for a float, becomes text: its digits.
+    The value must not be nested deeper than may be recursed through.
+    """
+    if isinstance(value, Mapping):
+        return {key: with_numbers_kept(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [with_numbers_kept(each) for each in value]
+    return _kept(value) if isinstance(value, int) and not is_kept(value) else value
+
+
+def _kept(number: int) -> float | str:
+    try:
+        near = float(number)
+    except OverflowError:
+        return str(number)
+    return near if int(Decimal(repr(near))) == number else str(number)

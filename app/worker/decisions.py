@@ -13,6 +13,7 @@ from app.agent.doubting import DECISIONS as ON_DOUBTS
 from app.agent.doubting import IN_DOUBT
 from app.agent.elicitation import ELICITATION
 from app.agent.notes import GRAPH, MEMORY
+from app.tools.texts import with_numbers_kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +47,7 @@ def answers_from(rows: Iterable[Mapping[str, Any]], graph_version: str) -> dict[
     for row in rows:
         answer = answers.setdefault(row["interrupt_id"], {"decisions": {}})
         answer["decisions"][row["tool_call_id"]] = {
-            **{name: row[name] for name in _HANDED_ON},
+            **{name: with_numbers_kept(row[name]) for name in _HANDED_ON},
             "notes": _notes(row, graph_version),
         }
     return answers

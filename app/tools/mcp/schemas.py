@@ -8,10 +8,9 @@ everybody reads: no references, so many nodes, so deep. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any, Final, TypeVar
 
-from app.tools.texts import shortened, storable
+from app.tools.texts import is_kept, shortened, storable
 
 Schema = dict[str, Any]
 T = TypeVar("T")
@@ -161,7 +160,7 @@ def _is_type(kind: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_kept(value)
 
 
 def _is_plain(value: object) -> bool:

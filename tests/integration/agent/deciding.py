@@ -54,6 +54,10 @@ class Bank:
         """Visit somebody."""
         return self._do(f"visited {name}")
 
+    async def count(self, name: Any) -> str:
+        """Count anything."""
+        return self._do(f"counted {name!r}")
+
     async def look(self, name: str) -> str:
         """Look at somebody."""
         return self._do(f"saw {name}")
@@ -65,7 +69,12 @@ class Bank:
             tool = AgentTool.from_function(function, read_only=False, timeout_seconds=CALL_SECONDS)
             return replace(tool, policy=policy)
 
-        return [made(self.pay, self.always), made(self.visit, self.once), made(self.look, None)]
+        return [
+            made(self.pay, self.always),
+            made(self.count, self.always),
+            made(self.visit, self.once),
+            made(self.look, None),
+        ]
 
     def _do(self, what: str) -> str:
         self.sites.append(site_of_call.get())

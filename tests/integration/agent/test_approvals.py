@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from app.agent.agent import build_agent
+from app.agent.answer import MOST_CALLS
 from app.agent.approving import EXPIRED, REJECTED
 from app.agent.asking import CHANGED_TOO_OFTEN, MOST_ROUNDS
 from app.agent.equipment import Equipment
@@ -145,6 +146,36 @@ class TestATurnWithACallThatNeedsApproval:
         await conversation.say("do it").task
         assert [each.text for each in await results(conversation)] == [UNREADABLE]
         assert bank.sites == []
+
+    @pytest.mark.parametrize(
+        ("said", "kept"),
+        [(2**64 - 1, 2**64 - 1), (10**22, 1e22), (2**64 + 1, str(2**64 + 1))],
+        ids=["as large as is kept", "a float's", "larger"],
+    )
+    async def test_shows_and_makes_calls_with_the_numbers_that_its_thread_keeps(
+        self,
+        server: ScriptedModelServer,
+        conversation: Conversation,
+        bank: Bank,
+        said: int,
+        kept: float | str,
+    ) -> None:
+        server.enqueue(Script(tool_calls=(ToolCall(name="count", arguments={"name": said}),)))
+        await conversation.say("do it").task
+        _, value = await open_question(conversation)
+        (request,) = value["action_requests"]
+        assert repr(request["args"]) == repr({"name": kept})
+        assert request["arguments_sha256"] == fingerprint(request["args"]).hex()
+        await (await decide(conversation, decision("approve"))).task
+        assert bank.effects == [f"counted {kept!r}"]
+
+    async def test_makes_no_more_calls_than_a_person_could_be_asked_about(
+        self, server: ScriptedModelServer, conversation: Conversation, bank: Bank
+    ) -> None:
+        server.enqueue(calling(*["pay b"] * (MOST_CALLS + 1)))
+        await conversation.say("do it").task
+        _, value = await open_question(conversation)
+        assert len(value["action_requests"]) == MOST_CALLS
 
     async def test_stops_as_well_where_its_message_got_into_the_thread_in_another_way(
         self, conversation: Conversation, bank: Bank

@@ -37,6 +37,7 @@ from app.runs.resuming import Resume, WaitingRun, find_waiting_run, resume_run
 from app.runs.runs import IdempotencyKey, get_run
 from app.tools.approval.ruling import Ask, Ruling
 from app.tools.fingerprint import fingerprint
+from app.worker.decisions import answers_from
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.checkpoints.store import TenantStore
 from tenancy.database.crossing import DispatchDatabase
@@ -114,8 +115,9 @@ class TestARunThatAsks:
         await asking.decide(
             run_id, Decision(asked.approval_id, "edit", asked.arguments_sha256, edited)
         )
-        (given,) = await asking.given()
-        assert given["arguments"] == edited
+        answers = answers_from(await asking.given(), "g1")
+        (given,) = answers[asked.interrupt_id]["decisions"].values()
+        assert repr(given["arguments"]) == repr(edited)
         kept = await asking.superuser.fetchval("SELECT decided_sha256 FROM approvals")
         assert fingerprint(given["arguments"]) == kept
 

@@ -83,6 +83,11 @@ class TestASchema:
         }
         assert visible_schema(declared)["properties"] == {"a": {**TEXT, "description": "Mine."}}
 
+    @pytest.mark.parametrize("number", [2**64, -(2**63) - 1, float("inf")])
+    def test_leaves_out_numbers_that_no_thread_keeps(self, number: float) -> None:
+        declared = {"properties": {"n": {"maximum": number, "default": number, "minimum": 2**63}}}
+        assert visible_schema(declared)["properties"] == {"n": {"minimum": 2**63}}
+
     def test_fetches_nothing(self) -> None:
         declared = {"properties": {"a": {"$ref": "http://127.0.0.1:9/schema"}}}
         assert visible_schema(declared)["properties"] == {"a": {}}

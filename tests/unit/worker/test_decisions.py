@@ -113,6 +113,13 @@ class TestWhatWasDecided:
         }
         assert answers["i2"]["decisions"]["c1"]["state"] == "expired"
 
+    def test_has_numbers_as_a_thread_keeps_them(self) -> None:
+        """The database writes 1e22 out."""
+        replies = {"k": {"action": "accept", "content": {"n": 10**22}}}
+        (answer,) = answers_from([decided(replies=replies)], "g1").values()
+        given = answer["decisions"]["c1"]["replies"]["k"]["content"]["n"]
+        assert repr(given) == "1e+22"
+
     @pytest.mark.parametrize(
         ("version", "memory_changed", "notes"),
         [
