@@ -55,3 +55,8 @@ class ClaimedRun:
     user_id: UserId
     run_id: UUID
     fence: int
+
+    @property
+    def is_first_claim(self) -> bool:
+        """Whether nobody had it before: each claim and each release raises the fence."""
+        return self.fence == 1

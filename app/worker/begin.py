@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import ClaimedRun
 
-FIRST_CLAIM = 1
-"""The fence of a run's first claim; each claim and each release raises it."""
-
 _BEGIN_ATTEMPT = "SELECT * FROM tenant.begin_attempt($1, $2, $3, $4)"
 
 
@@ -56,7 +53,7 @@ class LoadedRun:
     @property
     def is_first(self) -> bool:
         """Whether no attempt was made before: one that was given back is told by the fence."""
-        return self.run.fence == FIRST_CLAIM
+        return self.run.is_first_claim
 
 
 class RunUnreadable(StoaError):

@@ -14,7 +14,8 @@
 -- p_url is the address of a person's own server, p_version null where nobody's credential is used,
 -- p_server null for a tool of the service's own, p_policy_version where nobody has to approve.
 -- A call that was begun before is repeated within p_repeat_seconds of its first beginning, for the
--- same account; and once, whenever that is, if that is what the person answers to p_doubt.
+-- same account and by what still lets it be made; and once, whenever that is, if that is what the
+-- person answers to p_doubt.
 CREATE OR REPLACE FUNCTION tenant.begin_effect(
   p_user uuid, p_run uuid, p_fence bigint, p_thread uuid, p_message text, p_call text,
   p_server text, p_url text, p_version bigint, p_tool text, p_arguments_sha256 bytea,
@@ -30,7 +31,9 @@ DECLARE
   grant_now bigint;
   effect record;
   is_begun boolean := false;
+  is_open boolean := false;
   word public.approvals;
+  missing text[];
 BEGIN
   PERFORM tenant.begin_write(p_user);
   PERFORM 1 FROM public.threads t
@@ -73,51 +76,57 @@ BEGIN
       result := effect.result;
       RETURN;
     ELSIF effect.state = 'started' THEN
+      is_open := true;
       SELECT a.* INTO word FROM public.approvals a
       WHERE a.user_id = p_user AND a.approval_id = p_doubt AND a.run_id = p_run
         AND a.message_id = p_message AND a.tool_call_id = p_call AND a.kind = 'in_doubt'
         AND a.decision = 'repeat' AND a.approval_id IS DISTINCT FROM effect.repeated_for;
-      IF word.approval_id IS NOT NULL THEN
-        changed := tenant.changed_since(
-          word, p_server, p_tool, p_arguments_sha256, word.policy_version, p_schema_sha256, grant_now
-        );
-      ELSIF effect.grant_version IS DISTINCT FROM grant_now THEN
-        changed := '{connection}';
-      END IF;
-      IF cardinality(changed) > 0 OR word.approval_id IS NULL AND NOT effect.started_at
-        > (SELECT clock_timestamp()) - make_interval(secs => p_repeat_seconds)
-      THEN
-        answer := 'in_doubt';
-        PERFORM tenant.audit(
-          p_user, 'service', 'in_doubt', p_thread, p_run, p_call, p_server, p_tool,
-          p_url IS NOT NULL, p_doubt, NULL, nullif(array_to_string(changed, ','), ''),
-          p_arguments_sha256
-        );
-        RETURN;
-      END IF;
+    END IF;
+  END IF;
+  -- Whoever has it made again has just decided on this very call.
+  IF answer = 'begun' AND word.approval_id IS NULL AND p_policy_version IS NOT NULL THEN
+    missing := tenant.missing_approval(
+      p_user, p_run, p_thread, p_message, p_call, p_approval, p_server, p_tool, p_arguments_sha256,
+      p_approved_sha256, p_policy_version, p_schema_sha256, p_subject, grant_now
+    );
+  END IF;
+  IF is_open THEN
+    -- Not asked as if it had not been begun: "it was not made" would be said of it then.
+    changed := CASE
+      WHEN answer = 'disconnected' THEN '{connection}'
+      WHEN word.approval_id IS NOT NULL THEN tenant.changed_since(
+        word, p_server, p_tool, p_arguments_sha256, word.policy_version, p_schema_sha256, grant_now
+      )
+      WHEN effect.grant_version IS DISTINCT FROM grant_now THEN '{connection}'
+      WHEN missing = '{}' THEN '{policy}'
+      ELSE coalesce(missing, '{}')
+    END;
+    IF cardinality(changed) > 0 OR word.approval_id IS NULL AND NOT effect.started_at
+      > (SELECT clock_timestamp()) - make_interval(secs => p_repeat_seconds)
+    THEN
+      answer := 'in_doubt';
+      PERFORM tenant.audit(
+        p_user, 'service', 'in_doubt', p_thread, p_run, p_call, p_server, p_tool,
+        p_url IS NOT NULL, p_doubt, NULL, nullif(array_to_string(changed, ','), ''),
+        p_arguments_sha256
+      );
+      RETURN;
     END IF;
   END IF;
   IF answer <> 'begun' THEN
     RETURN;
   END IF;
-  -- Whoever has it made again has just decided on this very call.
-  IF word.approval_id IS NULL AND p_policy_version IS NOT NULL THEN
-    changed := tenant.missing_approval(
-      p_user, p_run, p_thread, p_message, p_call, p_approval, p_server, p_tool, p_arguments_sha256,
-      p_approved_sha256, p_policy_version, p_schema_sha256, p_subject, grant_now
-    );
-    IF changed IS NOT NULL THEN
-      answer := 'unapproved';
-      IF p_approval IS NOT NULL THEN
-        PERFORM tenant.audit(
-          p_user, 'service', 'refused', p_thread, p_run, p_call, p_server, p_tool,
-          p_url IS NOT NULL, p_approval, NULL, nullif(array_to_string(changed, ','), ''),
-          p_arguments_sha256, p_policy_version
-        );
-      END IF;
-      RETURN;
+  IF missing IS NOT NULL THEN
+    answer := 'unapproved';
+    changed := missing;
+    IF p_approval IS NOT NULL THEN
+      PERFORM tenant.audit(
+        p_user, 'service', 'refused', p_thread, p_run, p_call, p_server, p_tool,
+        p_url IS NOT NULL, p_approval, NULL, nullif(array_to_string(changed, ','), ''),
+        p_arguments_sha256, p_policy_version
+      );
     END IF;
-    changed := '{}';
+    RETURN;
   END IF;
   IF NOT p_recorded THEN
     RETURN;
@@ -195,8 +204,8 @@ LANGUAGE sql VOLATILE AS $$
     CASE
       WHEN (p_given.server, p_given.tool) IS DISTINCT FROM (p_server, p_tool) THEN 'tool'
     END,
-    CASE WHEN p_given.schema_sha256 <> p_schema_sha256 THEN 'schema' END,
-    CASE WHEN p_given.grant_version <> p_grant_version THEN 'connection' END,
+    CASE WHEN p_given.schema_sha256 IS DISTINCT FROM p_schema_sha256 THEN 'schema' END,
+    CASE WHEN p_given.grant_version IS DISTINCT FROM p_grant_version THEN 'connection' END,
     CASE WHEN p_given.expires_at <= clock_timestamp() THEN 'expired' END,
     CASE
       WHEN coalesce(p_given.decided_sha256, p_given.arguments_sha256) IS DISTINCT FROM p_sha256
@@ -298,8 +307,9 @@ END $$;
 
 -- Records what a server has answered after its call's time was over, or its run had become another
 -- worker's: what is true of the world is true without the run's fence. The call must have been sent
--- under this key, and it is the end of it while it was sent under this fence last, and nobody has
--- said what to make of it; else it stands beside that, the first such answer for good.
+-- under this key, and it is the end of it while it was sent under this fence last (a repeat that its
+-- person wants is sent under another), and nobody has said what to make of it; else it stands beside
+-- that, the first such answer for good.
 -- Says whether it was anything's (`recorded`), and whether the call's run goes on with it.
 CREATE OR REPLACE FUNCTION tenant.record_late_outcome(
   p_user uuid, p_run uuid, p_fence bigint, p_thread uuid, p_message text, p_call text,
@@ -318,7 +328,6 @@ BEGIN
   SET state = p_state, result = p_result, ended_at = clock_timestamp(), late_at = clock_timestamp()
   WHERE e.user_id = p_user AND e.thread_id = p_thread AND e.message_id = p_message
     AND e.tool_call_id = p_call AND e.key = p_key AND e.fence = p_fence AND e.state = 'started'
-    AND e.repeated_for IS NULL
   RETURNING e.* INTO effect;
   IF FOUND THEN
     resumed := tenant.close_answered_doubts(p_user, p_run);

@@ -78,14 +78,34 @@ class ServerCalls:
             made = await self._try(site, server, tool, arguments, terms)
             if made.again:
                 made = await self._try_again(made, site, server, tool, arguments, terms)
+            if made.again and made.doubt is None:
+                # Neither was sent; but an attempt before this one may have sent it.
+                made = await self.recorded(site, arguments) or made
         except DatabaseUnavailable:
+            if self._may_have_begun(server, tool):
+                raise InDoubt({"why": "lost"}, server.name, tool) from None
             return Made(UNRECORDED)
         if made.doubt is not None:
             raise made.doubt
         return made
 
+    async def refuse(
+        self, site: CallSite, server: McpServer, tool: str, arguments: Mapping[str, Any], why: str
+    ) -> Made:
+        """Say why a call is not made; of one that was made before, what came of it.
+
+        Raises:
+            InDoubt: nobody knows.
+        """
+        if not self._may_have_begun(server, tool):
+            return Made(why)
+        try:
+            return await self.recorded(site, arguments) or Made(why)
+        except DatabaseUnavailable:
+            raise InDoubt({"why": "lost"}, server.name, tool) from None
+
     async def recorded(self, site: CallSite, arguments: Mapping[str, Any]) -> Made | None:
-        """What came of a call that was made before, with its server out of reach now.
+        """What came of a call that was made before, and cannot be made now.
 
         Raises:
             InDoubt: nobody knows.
@@ -100,6 +120,10 @@ class ServerCalls:
         if earlier.result is None:
             raise InDoubt(known_of("lost", earlier), earlier.server, earlier.tool)
         return Made.from_json(earlier.result)
+
+    def _may_have_begun(self, server: McpServer, tool: str) -> bool:
+        """Whether a call that comes now may have been begun by an earlier attempt at the run."""
+        return not self._ledger.run.is_first_claim and not server.trust.is_read_only(tool)
 
     async def _answered(
         self, site: CallSite, server: str, tool: str, arguments: Mapping[str, Any]

@@ -107,13 +107,12 @@ class _McpTool(BaseTool):
         raise RuntimeError("Use the tool's async method (ainvoke).")
 
     async def _arun(self, /, **arguments: Any) -> ToolMessage:  # noqa: ANN401
-        complaint = complaint_about(arguments, self._schema)
-        if complaint is not None:
-            return _message(Made(complaint))
         site = site_of_call.get()
-        return _message(
-            await self._calls.make(site, self._server, self._own_name, arguments, self._terms)
-        )
+        complaint = complaint_about(arguments, self._schema)
+        about = (site, self._server, self._own_name, arguments)
+        if complaint is not None:
+            return _message(await self._calls.refuse(*about, complaint))
+        return _message(await self._calls.make(*about, self._terms))
 
 
 class RecordedCalls:

@@ -45,7 +45,7 @@ class Desk:
 
     async def approves(self, how: str = "approve", **asked: Any) -> Ledger:
         """Have the person decide on a call; the ledger of whoever goes on."""
-        run_id = await self.asking.waiting(asked_call(grant_version=1, **asked))
+        run_id = await self.asking.waiting(asked_call(**{"grant_version": 1, **asked}))
         (approval,) = await self.asking.approvals(run_id)
         decision = approve(approval)
         if how == "edit":
@@ -138,7 +138,7 @@ class TestACallThatNeedsAnApproval:
         assert (await ledger.begin(desk.site(), looking, NEEDS)).found is Found.BEGUN
 
     async def test_of_a_tool_of_the_services_own_is_looked_at_alike(self, desk: Desk) -> None:
-        ledger = await desk.approves(server=None, tool="fetch")
+        ledger = await desk.approves(server=None, tool="fetch", grant_version=None)
         needs = replace(NEEDS, approval_version=None)
         await ledger.admit(desk.site(), "fetch", ARGUMENTS, needs)
         with pytest.raises(NotApproved) as refused:
@@ -196,6 +196,18 @@ class TestWhatChangesInBetween:
         assert (await ledger.begin(desk.site(), looking, NEEDS)).found is Found.BEGUN
         await superuser.execute("UPDATE connections SET grant_version = 2")
         entry = await ledger.begin(desk.site(), renewed, NEEDS)
+        assert (entry.found, entry.changed) == (Found.UNAPPROVED, ("connection",))
+
+    async def test_is_told_of_an_account_where_there_was_none_and_of_none_any_more(
+        self, desk: Desk
+    ) -> None:
+        """The operator lets a server be used in nobody's name, or in everybody's own."""
+        ledger = await desk.approves()
+        shared = replace(CALL, version=None)
+        entry = await ledger.begin(desk.site(), shared, NEEDS)
+        assert (entry.found, entry.changed) == (Found.UNAPPROVED, ("connection",))
+        ledger = await desk.approves(grant_version=None, message_id="message")
+        entry = await ledger.begin(desk.site(), CALL, NEEDS)
         assert (entry.found, entry.changed) == (Found.UNAPPROVED, ("connection",))
 
     async def test_of_what_the_person_says_of_such_calls_is_heard_at_the_call(

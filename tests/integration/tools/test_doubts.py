@@ -15,7 +15,7 @@ from app.runs.deciding import Decision
 from app.tools.fingerprint import fingerprint
 from app.tools.ledger import Entry, Found, IntendedCall, Ledger, Needs
 from app.tools.mcp.made import HAPPENED, LEFT_OUT, Made
-from app.tools.servers import HttpTransport, McpServer
+from app.tools.servers import HttpTransport, McpServer, Trust
 from app.tools.site import CallSite
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
@@ -34,6 +34,17 @@ ANOTHER_ACCOUNT = """
     INSERT INTO connections (user_id, server, grant_version)
     SELECT user_id, 'tickets', 2 FROM users
 """
+
+SWITCHED_OFF = """
+    INSERT INTO connections (user_id, server, enabled)
+    SELECT user_id, 'tickets', false FROM users
+"""
+TRUSTED = replace(
+    CALL,
+    server=replace(
+        CALL.server, trust=Trust(idempotent=frozenset({"*"}), idempotency_ttl_seconds=60)
+    ),
+)
 
 
 @dataclass
@@ -150,15 +161,12 @@ class TestAPersonsWord:
     @pytest.mark.parametrize(
         ("statement", "needs", "changed"),
         [
-            (
-                ANOTHER_ACCOUNT,
-                NEEDS,
-                "connection",
-            ),
+            (ANOTHER_ACCOUNT, NEEDS, "connection"),
+            (SWITCHED_OFF, NEEDS, "connection"),
             ("SELECT 1", replace(NEEDS, schema_sha256=fingerprint({})), "schema"),
             ("UPDATE approvals SET expires_at = now() - interval '1 second'", NEEDS, "expired"),
         ],
-        ids=["another account", "another schema", "its time is over"],
+        ids=["another account", "switched off", "another schema", "its time is over"],
     )
     async def test_to_repeat_it_does_not_hold_of_something_else(
         self, desk: Desk, statement: str, needs: Needs, changed: str
@@ -192,20 +200,26 @@ class TestACallThatMayBeRepeatedByItself:
     async def test_is_not_for_another_account(
         self, desk: Desk, superuser: asyncpg.Connection
     ) -> None:
-        trusting = replace(
-            CALL,
-            server=replace(
-                CALL.server,
-                trust=replace(
-                    CALL.server.trust, idempotent=frozenset({"*"}), idempotency_ttl_seconds=60
-                ),
-            ),
-        )
         await superuser.execute(ANOTHER_ACCOUNT)
-        entry = await desk.ledger.begin(desk.site, trusting, NEEDS)
+        entry = await desk.ledger.begin(desk.site, TRUSTED, NEEDS)
         assert (entry.found, entry.changed) == (Found.IN_DOUBT, ("connection",))
         await superuser.execute("UPDATE connections SET grant_version = 1")
-        assert (await desk.ledger.begin(desk.site, trusting, NEEDS)).found is Found.BEGUN
+        assert (await desk.ledger.begin(desk.site, TRUSTED, NEEDS)).found is Found.BEGUN
+
+    async def test_is_not_by_a_connection_that_was_switched_off(
+        self, desk: Desk, superuser: asyncpg.Connection
+    ) -> None:
+        await superuser.execute(SWITCHED_OFF)
+        entry = await desk.ledger.begin(desk.site, TRUSTED, NEEDS)
+        assert (entry.found, entry.changed) == (Found.IN_DOUBT, ("connection",))
+
+    async def test_is_not_where_its_person_would_have_to_approve_it_by_now(
+        self, desk: Desk
+    ) -> None:
+        """Nor are they asked as if it had not been begun: to reject it would not undo it."""
+        asking = replace(NEEDS, policy_version="p1", subject="")
+        entry = await desk.ledger.begin(desk.site, TRUSTED, asking)
+        assert (entry.found, entry.changed) == (Found.IN_DOUBT, ("policy",))
 
 
 class TestAnOutcomeThatComesLate:
@@ -269,6 +283,14 @@ class TestAnOutcomeThatComesLate:
         again = {**RESULT, "content": "ticket 8"}
         await desk.ledger.end(desk.site, entry.key, "done", again)
         assert (await desk.told()) == Made.from_json(again)
+
+    async def test_of_a_repeat_is_what_came_of_the_call(self, desk: Desk) -> None:
+        await desk.answer("repeat")
+        await desk.ledger.begin(desk.site, CALL, NEEDS)
+        await desk.ask(interrupt="2")
+        assert await desk.ledger.record_late(desk.site, desk.key, "done", RESULT) is True
+        await desk.go_on()
+        assert await desk.told() == Made.from_json(RESULT)
 
     async def test_of_a_run_that_is_over_is_on_record(self, desk: Desk) -> None:
         await desk.ask()
