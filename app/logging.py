@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tenancy.errors import StoaError
     from tenancy.principal import UserId
 
+_GIVEN_UP = "unexpected connection_lost() call"
+
 
 def configure_logging(log_format: Literal["console", "json"]) -> None:
     """Set up structlog, and send what libraries log through the same renderer.
@@ -56,6 +58,7 @@ def configure_logging(log_format: Literal["console", "json"]) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
+    logging.getLogger("asyncio").addFilter(_is_news)
     for own in ("app", "tenancy"):
         logging.getLogger(own).setLevel(logging.INFO)
 
@@ -103,6 +106,15 @@ def _described(error: BaseException) -> Iterator[str]:
         code = traceback.tb_frame.f_code
         yield f"  {code.co_filename}:{traceback.tb_lineno} {code.co_name}"
         traceback = traceback.tb_next
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for what asyncpg leaves behind of a connection that was given up in its first bytes.
+
+    Whoever wanted it has said so.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(error, ConnectionError) and str(error) == _GIVEN_UP)
 
 
 def _without_exception_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from typing import Literal
@@ -58,3 +59,15 @@ def test_a_line_that_cannot_be_rendered_quotes_nothing(
 
     structlog.get_logger("app.test").warning("lost", value=Unprintable())
     assert SAID not in capsys.readouterr().err
+
+
+async def test_a_connection_that_was_given_up_is_not_told_of_twice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What asyncpg forgets where a server goes away while it is being connected to."""
+    configure_logging("json")
+    for error in (ConnectionError("unexpected connection_lost() call"), ConnectionError("other")):
+        forgotten = asyncio.get_running_loop().create_future()
+        forgotten.set_exception(error)
+        del forgotten
+    assert capsys.readouterr().err.count("never retrieved") == 1
