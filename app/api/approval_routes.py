@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
@@ -27,7 +28,7 @@ from app.runs.approvals import Approval, ApprovalFilter
 from app.runs.deciding import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncGenerator
     from typing import Any
 
 router = APIRouter(tags=["approvals"], dependencies=[IN_TURN])
@@ -49,8 +50,10 @@ async def list_approvals(
     wanted = _filter(page)
     async with services.database.reading(principal) as tx:
         total = await approvals.count_approvals(tx, wanted)
-        found = await approvals.list_approvals(tx, wanted, limit=page.limit, offset=page.offset)
-    body, listed = await bounded_list(principal.user_id, _documents(found))
+        found = await approvals.find_approvals(tx, wanted, limit=page.limit, offset=page.offset)
+    documents = _documents(approvals.read_approvals(services.database, principal, list(found)))
+    async with aclosing(documents):
+        body, listed = await bounded_list(principal.user_id, documents)
     headers = {"X-Pagination-Total": str(total)}
     if found and page.offset + listed < total:
         headers["X-Pagination-Next"] = str(page.offset + listed)
@@ -139,9 +142,10 @@ def _filter(query: ApprovalQuery) -> ApprovalFilter:
     )
 
 
-async def _documents(found: Iterable[Approval]) -> AsyncIterator[dict[str, Any]]:
-    for approval in found:
-        yield approval_json(approval)
+async def _documents(found: AsyncGenerator[Approval, None]) -> AsyncGenerator[dict[str, Any], None]:
+    async with aclosing(found):
+        async for approval in found:
+            yield approval_json(approval)
 
 
 def _decision(approval: Approval, body: DecisionBody) -> Decision:

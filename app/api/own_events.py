@@ -62,7 +62,7 @@ class OwnEvents:
         with self._services.tail.all_of(self._principal.user_id) as heard:
             self._take_note(await self._read_runs(()))
             await connections.news()
-            await self._approvals.news()
+            await self._approvals.begin()
             frame, pause = await self._limits()
             yield frame
             has_reason = False
@@ -89,8 +89,9 @@ class OwnEvents:
         for change in changes:
             yield _run_frame(change)
         if asking is not None or self._approvals.may_have_changed(ids, changes):
-            for news in await self._approvals.news(asking or ()):
-                yield news
+            async with aclosing(self._approvals.news(asking or ())) as all_news:
+                async for news in all_news:
+                    yield news
 
     async def _rest(
         self, heard: HeardChanges, connections: OwnConnections

@@ -12,13 +12,17 @@ from tenancy.errors import ApprovalNotFound, Conflict
 from tenancy.tables import approvals, threads
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
     from sqlalchemy.sql.elements import ColumnElement
 
-    from tenancy.database.tenant import TenantRead
+    from tenancy.database.tenant import TenantDatabase, TenantRead
+    from tenancy.principal import Owner
+
+HELD_AT_ONCE = 5
+"""Approvals of many: what a tool's server asks may be megabytes."""
 
 Kind = Literal["call", "elicitation", "in_doubt"]
 ApprovalState = Literal["open", "decided", "expired", "superseded"]
@@ -98,6 +102,7 @@ class ApprovalFilter:
 
 _FIELDS = tuple(approvals.c[name] for name in Approval.__dataclass_fields__ if name in approvals.c)
 _EQUAL = ("state", "kind", "thread_id", "run_id", "server")
+_NEWEST_FIRST = (approvals.c.created_at.desc(), approvals.c.approval_id)
 _OF_THREADS = approvals.join(
     threads,
     (threads.c.user_id == approvals.c.user_id)
@@ -136,11 +141,41 @@ async def list_approvals(
         sa.select(*_FIELDS, threads.c.title.label("thread_title"), *_LATE.c)
         .select_from(_OF_THREADS.outerjoin(_LATE, approvals.c.kind == "in_doubt"))
         .where(*_conditions(tx, wanted))
-        .order_by(approvals.c.created_at.desc(), approvals.c.approval_id)
+        .order_by(*_NEWEST_FIRST)
         .limit(limit)
         .offset(offset)
     )
     return [_approval(row) for row in await tx.all(query)]
+
+
+async def find_approvals(
+    tx: TenantRead, wanted: ApprovalFilter = ApprovalFilter(), *, limit: int = 10, offset: int = 0
+) -> dict[UUID, UUID]:
+    """The ids of such a page, each with its run's: one approval may hold a large call."""
+    query = (
+        sa.select(approvals.c.approval_id, approvals.c.run_id)
+        .select_from(_OF_THREADS)
+        .where(*_conditions(tx, wanted))
+        .order_by(*_NEWEST_FIRST)
+        .limit(limit)
+        .offset(offset)
+    )
+    return {row.approval_id: row.run_id for row in await tx.all(query)}
+
+
+async def read_approvals(
+    database: TenantDatabase, owner: Owner, ids: Sequence[UUID]
+) -> AsyncGenerator[Approval, None]:
+    """Those of the person's that are still there, in this order; few of them are held at once."""
+    for first in range(0, len(ids), HELD_AT_ONCE):
+        some = ids[first : first + HELD_AT_ONCE]
+        async with database.reading(owner) as tx:
+            read = await list_approvals(tx, ApprovalFilter(ids=some), limit=len(some))
+        found = {each.approval_id: each for each in read}
+        del read
+        for approval_id in some:
+            if (each := found.pop(approval_id, None)) is not None:
+                yield each
 
 
 async def count_approvals(tx: TenantRead, wanted: ApprovalFilter = ApprovalFilter()) -> int:

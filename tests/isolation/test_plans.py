@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.base import Executable
 
 from app.bench.rls_data import READABLE, fill, ids
-from app.runs.approvals import ApprovalFilter, count_approvals, list_approvals
+from app.runs.approvals import ApprovalFilter, count_approvals, find_approvals, list_approvals
 from app.runs.runs import get_run, list_runs
 from app.runs.threads import ThreadFilter, count_threads, get_thread, search_threads
 from tenancy.checkpoints.pool import CheckpointPool
@@ -206,9 +206,9 @@ class TestTheHotQueries:
         await superuser.execute(WHAT_EVERYBODY_WAS_ASKED)
         assert await superuser.fetchval("SELECT count(*) FROM approvals") == 10 * ROWS
         queries: dict[str, Callable[[TenantRead], Awaitable[Any]]] = {
-            "the inbox": lambda tx: list_approvals(tx, ApprovalFilter("open")),
+            "the inbox": lambda tx: find_approvals(tx, ApprovalFilter("open")),
             "how many wait": lambda tx: count_approvals(tx, ApprovalFilter("open")),
-            "a thread's": lambda tx: list_approvals(tx, ApprovalFilter(thread_id=thread_id)),
+            "a thread's": lambda tx: find_approvals(tx, ApprovalFilter(thread_id=thread_id)),
             "a run's": lambda tx: list_approvals(tx, ApprovalFilter(run_id=run_id)),
             "some": lambda tx: list_approvals(tx, ApprovalFilter(ids=[run_id])),
         }

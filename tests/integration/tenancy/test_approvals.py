@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from app.agent.elicitation import InvalidReply
+from app.runs import approvals
 from app.runs.approvals import (
     Approval,
     ApprovalClosed,
@@ -20,7 +21,9 @@ from app.runs.approvals import (
     DecisionWord,
     count_approvals,
     find_approval,
+    find_approvals,
     list_approvals,
+    read_approvals,
 )
 from app.runs.cancelling import cancel_runs
 from app.runs.deciding import (
@@ -106,6 +109,20 @@ class TestARunThatAsks:
         ]
         assert given[0]["approval_id"] == str(first.approval_id)
         assert (given[0]["graph_version"], given[0]["memory_changed"]) == ("g1", False)
+
+    async def test_is_read_in_the_order_that_was_asked_for_few_at_once(
+        self, asking: Asking, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(approvals, "HELD_AT_ONCE", 2)
+        run_id = await asking.waiting(*(asked_call(number) for number in range(5)))
+        async with asking.tenants.reading(asking.person) as tx:
+            found = await find_approvals(tx, ApprovalFilter(run_id=run_id))
+        assert set(found.values()) == {run_id}
+        newest_first = list(reversed(await asking.approvals(run_id)))
+        assert list(found) == [each.approval_id for each in newest_first]
+        wanted = [*list(found)[:3], uuid4(), *list(found)[3:]]
+        read = [each async for each in read_approvals(asking.tenants, asking.person, wanted)]
+        assert read == newest_first
 
     async def test_gives_edited_arguments_as_their_hash_is_of(self, asking: Asking) -> None:
         """PostgreSQL writes numbers in its own way."""
