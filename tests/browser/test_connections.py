@@ -54,8 +54,7 @@ class TestConnections:
         await expect(server(ada, "vault")).to_contain_text("Needs a key")
         await expect(server(ada, "guarded")).to_contain_text("Needs your sign-in")
 
-        tools = server(ada, "travel").locator("summary")
-        await expect(tools).to_have_text("6 tools")
+        tools = server(ada, "travel").locator("summary").filter(has_text="6 tools")
         await tools.click()
         await expect(server(ada, "travel")).to_contain_text("Look up a train")
         await expect(server(ada, "travel")).to_contain_text("only reads")
@@ -79,6 +78,52 @@ class TestConnections:
         await server(ada, "vault").get_by_role("button", name="Forget the key").click()
         await expect(server(ada, "vault")).to_contain_text("Needs a key")
         await expect(server(ada, "vault")).not_to_contain_text("A key is set")
+        assert ada.complaints == []
+
+    async def test_say_when_one_is_asked_and_take_ones_own_stricter_word(
+        self, welcome: Meet
+    ) -> None:
+        ada = await welcome("", viewport=PHONE, has_touch=True, locale="de-DE")
+        await ada.enter("Ada who is careful")
+        await ada.page.goto(f"{ada.base_url}/tools")
+        office = server(ada, "office")
+        asks = office.locator("[data-asks]")
+        await office.get_by_role("button", name="office neu prüfen").click()
+        await expect(office).to_contain_text("4 Werkzeuge")
+        await asks.locator("summary").press("Enter")
+        await expect(asks.locator("summary")).to_have_text("Fragt Sie vorher: je nach Werkzeug")
+        for tool, said in {
+            "open": "Sie werden immer gefragt.",
+            "note": "Sie werden beim ersten Mal in einem Gespräch gefragt.",
+            "close": "Sie werden immer gefragt.",
+            "send": "Sie werden nicht gefragt.",
+        }.items():
+            await expect(asks.locator(f"[data-rule={tool}] dd")).to_have_text(said)
+
+        change = asks.get_by_role("button", name="Ändern, wann Sie gefragt werden: office")
+        await change.press("Enter")
+        whole = asks.get_by_role("combobox", name="Der ganze Server")
+        await expect(whole).to_be_focused()
+        await expect(asks.get_by_role("combobox", name="open")).to_have_count(0)
+        note, send = (asks.get_by_role("combobox", name=name) for name in ("note", "send"))
+        await expect(note.locator("option")).to_have_text(["Wie eingerichtet", "Immer"])
+        await whole.select_option("Immer")
+        await send.select_option("Beim ersten Mal im Gespräch")
+        assert not await ada.is_wider_than_the_screen()
+        assert await ada.page.evaluate(SMALL, FINGER) == []
+        await asks.get_by_role("button", name="Speichern").press("Enter")
+        await expect(change).to_be_focused()
+        for tool, said in {
+            "note": "Sie werden immer gefragt. Ohne Ihr Wort: beim ersten Mal in einem Gespräch.",
+            "send": "Sie werden beim ersten Mal in einem Gespräch gefragt. Ohne Ihr Wort: nie.",
+        }.items():
+            await expect(asks.locator(f"[data-rule={tool}] dd")).to_have_text(said)
+        kept = (await ada.get("/connections/office"))["approval"]["rules"]
+        assert {tool: rule["yours"] for tool, rule in kept.items()} == {
+            "*": "always",
+            "send": "first_use",
+            **dict.fromkeys(("open", "note", "close")),
+        }
         assert ada.complaints == []
 
     async def test_are_ended_and_begun_again_in_every_tab(self, welcome: Meet) -> None:

@@ -567,12 +567,12 @@ export const de: Catalogue = {
       change: "Ändern, wann Sie gefragt werden",
       changeOf: "Ändern, wann Sie gefragt werden: {{server}}",
       stricter:
-        "Sie können öfter gefragt werden, als es hier eingerichtet ist, nicht seltener. Es gilt sofort, auch für Antworten, die gerade entstehen.",
+        "Sie können öfter gefragt werden, als es hier eingerichtet ist, nicht seltener. Es gilt sofort, auch für Antworten, die gerade entstehen. Das erste Mal zählt in jedem Gespräch neu.",
       say: {
         nothing: "Wie eingerichtet",
         asAll: "Wie für den ganzen Server",
-        first_use: "Beim ersten Mal in einem Gespräch",
-        leastFirst: "Mindestens beim ersten Mal in einem Gespräch",
+        first_use: "Beim ersten Mal im Gespräch",
+        leastFirst: "Mindestens beim ersten Mal",
         always: "Immer",
       },
     },

@@ -551,12 +551,12 @@ export const en = {
       change: "Change when you are asked",
       changeOf: "Change when you are asked: {{server}}",
       stricter:
-        "You can be asked more often than is set up here, not less. It holds at once, for answers under way too.",
+        "You can be asked more often than is set up here, not less. It holds at once, for answers under way too. The first time is counted in each conversation.",
       say: {
         nothing: "As it is set up",
         asAll: "As for the whole server",
         first_use: "The first time in a conversation",
-        leastFirst: "At least the first time in a conversation",
+        leastFirst: "At least the first time",
         always: "Always",
       },
     },
