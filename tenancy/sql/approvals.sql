@@ -1,6 +1,5 @@
--- Questions to people, and their one decision each, behind the tenant door. Locks come in the order of
--- `runs.sql`; whoever asks, decides or closes a question holds its run, so that of two at once the
--- second finds what the first has left.
+-- Questions to people, from the asking to their end, behind the tenant door. Locks come in the order
+-- of `runs.sql`; whoever asks or closes a question holds its run.
 
 -- Puts what a run stops at before its person. The caller holds the run. Says whether anything is open
 -- then: what was asked before under the same interrupt is not asked again.
@@ -90,111 +89,6 @@ LANGUAGE sql STABLE AS $$
   FROM closed AS a, memory
 $$;
 
--- Takes a person's decisions on what a run asks, all of them or none; the run goes on with the last
--- that is open. `refused` says why none was taken, and `approval_id` because of which:
---   unknown  there is no such question of this run
---   closed   it was decided, or taken back
---   expired  nobody decided in time
---   invalid  it cannot be answered like that
---   changed  what the person saw is not what is asked
--- p_resume is what to keep of how the run is to be streamed from now on. With an idempotency key that
--- was used before, nothing happens again: `is_new` is false.
-CREATE OR REPLACE FUNCTION tenant.decide_approvals(
-  p_user uuid, p_run uuid, p_decisions jsonb, p_resume jsonb,
-  p_candidate uuid, p_route text, p_key text, p_fingerprint bytea
-) RETURNS TABLE (
-  refused text, approval_id uuid, run_id uuid, is_new boolean, resumed_at timestamptz, last_seq int
-)
-LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-  given record;
-  stands public.approvals;
-  run record;
-  moment timestamptz;
-BEGIN
-  PERFORM tenant.begin_write(p_user);
-  is_new := true;
-  IF p_key IS NOT NULL THEN
-    -- The run is no candidate of its own: whoever comes second must not find the key to be theirs.
-    run_id := tenant.take_idempotency_key(p_user, p_route, p_key, p_fingerprint, p_candidate);
-    IF run_id <> p_candidate THEN
-      is_new := false;
-      RETURN NEXT;
-      RETURN;
-    END IF;
-    UPDATE public.idempotency_keys k SET resource_id = p_run
-    WHERE k.user_id = p_user AND k.route = p_route AND k.key = p_key;
-  END IF;
-  run_id := p_run;
-  PERFORM 1 FROM public.threads t JOIN public.runs r USING (user_id, thread_id)
-  WHERE r.user_id = p_user AND r.run_id = p_run AND t.deleted_at IS NULL
-  FOR NO KEY UPDATE OF t;
-  SELECT r.thread_id, r.state INTO run
-  FROM public.runs r JOIN public.threads t USING (user_id, thread_id)
-  WHERE r.user_id = p_user AND r.run_id = p_run AND t.deleted_at IS NULL
-  FOR NO KEY UPDATE OF r;
-  moment := clock_timestamp();
-  FOR given IN
-    SELECT d.* FROM jsonb_to_recordset(p_decisions) AS d (
-      approval_id uuid, decision text, arguments_sha256 text
-    )
-    ORDER BY d.approval_id
-  LOOP
-    approval_id := given.approval_id;
-    SELECT a.* INTO stands FROM public.approvals a
-    WHERE a.user_id = p_user AND a.approval_id = given.approval_id AND a.run_id = p_run
-      AND run.thread_id IS NOT NULL
-    FOR NO KEY UPDATE;
-    refused := CASE
-      WHEN stands.approval_id IS NULL THEN 'unknown'
-      WHEN stands.state = 'expired' THEN 'expired'
-      WHEN stands.state <> 'open' OR run.state <> 'waiting' THEN 'closed'
-      WHEN stands.expires_at <= moment THEN 'expired'
-      WHEN given.decision = ANY (stands.decisions) IS NOT TRUE THEN 'invalid'
-      WHEN coalesce(
-        decode(given.arguments_sha256, 'hex') <> stands.arguments_sha256,
-        given.decision IN ('approve', 'edit', 'repeat')
-      ) THEN 'changed'
-    END;
-    IF refused IS NOT NULL THEN
-      IF refused <> 'unknown' THEN
-        PERFORM tenant.audit_approval('person', 'refused', stands, refused, given.decision);
-      END IF;
-      DELETE FROM public.idempotency_keys k
-      WHERE k.user_id = p_user AND k.route = p_route AND k.key = p_key;
-      RETURN NEXT;
-      RETURN;
-    END IF;
-  END LOOP;
-  approval_id := NULL;
-  FOR stands IN
-    UPDATE public.approvals a
-    SET state = 'decided', decision = d.decision, decided_arguments = d.arguments,
-        decided_sha256 = decode(d.decided_sha256, 'hex'), reason = d.reason, replies = d.replies,
-        -- What is asked at the first use alone is open from then on; else only as the person says.
-        for_thread = a.subject IS NOT NULL AND d.decision = 'approve' AND (
-          d.scope IS NOT DISTINCT FROM 'thread'
-          OR NOT coalesce((a.asked ->> 'may_open_thread')::boolean, false)
-        ),
-        decided_at = moment
-    FROM jsonb_to_recordset(p_decisions) AS d (
-      approval_id uuid, decision text, arguments jsonb, decided_sha256 text, reason text,
-      replies jsonb, scope text
-    )
-    WHERE a.user_id = p_user AND a.approval_id = d.approval_id
-    RETURNING a.*
-  LOOP
-    PERFORM tenant.audit_approval('person', 'decided', stands);
-  END LOOP;
-  resumed_at := tenant.go_on(p_user, p_run, p_resume);
-  UPDATE public.threads t SET updated_at = moment
-  WHERE t.user_id = p_user AND t.thread_id = run.thread_id;
-  SELECT coalesce(max(e.seq), 0) INTO last_seq
-  FROM public.run_events e WHERE e.user_id = p_user AND e.run_id = p_run;
-  RETURN NEXT;
-END $$;
-
 -- Lets a waiting run go on if nothing of what it asked is open any more; says since when, or null.
 -- The caller holds it. One update: see `end_as_cancelled`.
 CREATE OR REPLACE FUNCTION tenant.go_on(
@@ -217,22 +111,6 @@ BEGIN
     WHERE r.user_id = p_user AND r.run_id = p_run AND r.state = 'waiting';
   END IF;
   RETURN resumed_at;
-END $$;
-
--- Puts on record that a decision was refused before it came to the question's row.
-CREATE OR REPLACE FUNCTION tenant.refuse_decision(
-  p_user uuid, p_approval uuid, p_decision text, p_why text
-) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  stands public.approvals;
-BEGIN
-  PERFORM tenant.begin_write(p_user);
-  SELECT a.* INTO stands FROM public.approvals a
-  WHERE a.user_id = p_user AND a.approval_id = p_approval;
-  IF FOUND THEN
-    PERFORM tenant.audit_approval('person', 'refused', stands, p_why, p_decision);
-  END IF;
 END $$;
 
 -- Takes back what a run still asks, when it ends without an answer. The caller holds the run.
@@ -280,21 +158,4 @@ BEGIN
     resumed := expired > 0 AND tenant.go_on(p_user, p_run) IS NOT NULL;
   END IF;
   RETURN NEXT;
-END $$;
-
--- The decision that opened a thread for calls like one: of this tool, about the same, while the same
--- rules hold and the decision does. Null if there is none.
-CREATE OR REPLACE FUNCTION tenant.find_permission(
-  p_user uuid, p_thread uuid, p_server text, p_tool text, p_subject text, p_policy_version text
-) RETURNS uuid
-LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM tenant.begin_read(p_user);
-  RETURN (
-    SELECT a.approval_id FROM public.approvals a
-    WHERE a.user_id = p_user AND a.thread_id = p_thread AND a.state = 'decided' AND a.for_thread
-      AND a.server IS NOT DISTINCT FROM p_server AND a.tool = p_tool AND a.subject = p_subject
-      AND a.policy_version = p_policy_version AND a.expires_at > (SELECT clock_timestamp())
-    ORDER BY a.created_at DESC LIMIT 1
-  );
 END $$;
