@@ -20,7 +20,7 @@ from app.tools.mcp.made import DISCONNECTED
 from app.tools.servers import Credential
 from app.tools.site import CallSite
 from app.tools.waiting import InDoubt
-from app.worker import equip
+from app.worker import tool_listings
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal
@@ -356,7 +356,7 @@ class TestAServerThatDies:
         self, office: Office, server: RecordingServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         server.offer("write", "it was written")
-        monkeypatch.setattr(equip, "LISTING_SECONDS", 1.0)
+        monkeypatch.setattr(tool_listings, "LISTING_SECONDS", 1.0)
         hanging = {**stdio(), "args": [*stdio()["args"], "hang-connect"]}
         worker = await office.open({"notes": {"url": server.url}, "slow": hanging})
         equipment = await worker.equip()
@@ -366,14 +366,14 @@ class TestAServerThatDies:
     async def test_or_hangs_is_not_waited_for_as_long_in_every_turn(
         self, office: Office, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(equip, "LISTING_SECONDS", 0.1)
+        monkeypatch.setattr(tool_listings, "LISTING_SECONDS", 0.1)
         hanging = {**stdio(), "args": [*stdio()["args"], "hang-connect"]}
         worker = await office.open({"slow": hanging})
         await worker.equip()
         known = await worker.services.connections.find(office.run, "slow")
         assert (known.state, known.reason) == ("unavailable", "timeout")
-        monkeypatch.setattr(equip, "LISTING_SECONDS", 3600.0)
-        monkeypatch.setattr(equip, "FAILING_SECONDS", 0.1)
+        monkeypatch.setattr(tool_listings, "LISTING_SECONDS", 3600.0)
+        monkeypatch.setattr(tool_listings, "FAILING_SECONDS", 0.1)
         await worker.equip()
         assert worker.services.pool.open_connections == 1  # it goes on being opened
 
