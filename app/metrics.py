@@ -46,6 +46,10 @@ _BY_POOL = {
     "stoa_pool_seats_in_use": ("in_use", "Calls in flight."),
     "stoa_pool_seats_cooling": ("cooling", "Seats of dead workers that cannot be used yet."),
 }
+_BY_KIND = {
+    "stoa_questions_open": ("open", "What is asked of people and not decided."),
+    "stoa_questions_oldest_seconds": ("oldest_seconds", "How long the oldest of it has waited."),
+}
 
 
 class RecentFacts:
@@ -110,6 +114,8 @@ def scheduler_metrics(facts: Mapping[str, Any]) -> Iterator[GaugeMetricFamily]:
         "People who have a run, or a call, that waits.",
         value=facts["users_waiting"],
     )
+    for name, (key, meaning) in _BY_KIND.items():
+        yield _each(name, meaning, ("kind",), facts["questions"], key)
     for name, (key, meaning) in _BY_MODEL.items():
         yield _each(name, meaning, ("model",), facts["models"], key)
     for name, (key, meaning) in _BY_POOL.items():

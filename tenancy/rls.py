@@ -188,7 +188,13 @@ RULES: Mapping[str, TableRules] = {
             *("replies", "decided_at"),
         ),
         dispatch=Access(
-            {"SELECT": ("user_id", "run_id", "approval_id", "state", "expires_at")}, EVERY_ROW
+            {
+                "SELECT": (
+                    *("user_id", "run_id", "approval_id", "kind", "state"),
+                    *("created_at", "expires_at"),
+                )
+            },
+            EVERY_ROW,
         ),
         maintenance=_counts(
             *("approval_id", "thread_id", "run_id", "kind", "state", "decision"),

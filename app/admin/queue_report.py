@@ -25,7 +25,16 @@ def queue_report(queue: QueueView) -> RenderableType:
     return Group(
         Text(
             f"{shown(queue.at)}: {runs.running} running, {runs.queued} queued,"
-            f" {runs.scheduled} scheduled"
+            f" {runs.scheduled} scheduled, {runs.waiting} waiting for their person"
+        ),
+        *section(
+            "Questions to people",
+            ("kind", "open", "people", "oldest s"),
+            (
+                (each.kind, each.open, each.people, each.oldest_seconds)
+                for each in queue.questions
+                if each.open
+            ),
         ),
         *section(
             "Models",

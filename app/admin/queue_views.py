@@ -59,6 +59,16 @@ class RunCounts(BaseModel):
     running: int
     queued: int
     scheduled: int
+    waiting: int = Field(description="For their person; they hold nothing.")
+
+
+class QuestionCounts(BaseModel):
+    """What is asked of people and still open, of one kind."""
+
+    kind: Literal["call", "elicitation", "in_doubt"]
+    open: int
+    people: int
+    oldest_seconds: float
 
 
 class UserInLine(BaseModel):
@@ -96,5 +106,6 @@ class QueueView(BaseModel):
     models: list[ModelView]
     pools: list[PoolView]
     runs: RunCounts
+    questions: list[QuestionCounts]
     users: list[UserInLine]
     waiting: list[WaitingItem]

@@ -33,6 +33,7 @@ def timeline_report(timeline: Timeline) -> RenderableType:
                 for each in timeline.attempts
             ),
         ),
+        *_questions(timeline),
         *_section(
             f"Checkpoints: {timeline.checkpoints.count}"
             f" ({timeline.checkpoints.root} of the graph, {timeline.checkpoints.sub}"
@@ -54,6 +55,21 @@ def timeline_report(timeline: Timeline) -> RenderableType:
     )
 
 
+def _questions(timeline: Timeline) -> Iterable[RenderableType]:
+    if timeline.questions:
+        yield from _section(
+            f"Questions to the person: {len(timeline.questions)}",
+            ("kind", "asked", "expires", "state", "decision", "when", "approval"),
+            (
+                (
+                    *(each.kind, each.asked_at, each.expires_at, each.state),
+                    *(each.decision, each.decided_at, each.approval_id),
+                )
+                for each in timeline.questions
+            ),
+        )
+
+
 def _facts(timeline: Timeline) -> Iterable[tuple[str, object]]:
     yield "run", timeline.run_id
     yield "tenant", timeline.tenant
@@ -68,6 +84,12 @@ def _facts(timeline: Timeline) -> Iterable[tuple[str, object]]:
     yield "active", f"{timeline.active_seconds:.1f} s in attempts that ended"
     yield "accepted", timeline.created_at
     yield "last claimed", timeline.claimed_at
+    if (calls := timeline.calls).begun:
+        counts = (
+            f"{calls.begun} begun, sent {calls.sent} times, {calls.late} answered late,"
+            f" {calls.without_outcome} without an outcome"
+        )
+        yield "tool calls", counts
     if timeline.cancel_requested_at is not None:
         yield "cancel asked", f"{shown(timeline.cancel_requested_at)} ({timeline.cancel_action})"
     yield "ended", timeline.ended_at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field, computed_field
@@ -82,6 +82,27 @@ class EventKind(BaseModel):
     last_at: Moment
 
 
+class Question(BaseModel):
+    """What the run asked its person: of which kind, and whether it was decided."""
+
+    approval_id: UUID
+    kind: Literal["call", "elicitation", "in_doubt"]
+    state: Literal["open", "decided", "expired", "superseded"]
+    decision: str | None
+    asked_at: Moment
+    expires_at: Moment
+    decided_at: Moment | None
+
+
+class Calls(BaseModel):
+    """Calls of tools that may change something, as they are on record."""
+
+    begun: int
+    sent: int = Field(description="How often they were sent, all together.")
+    without_outcome: int = Field(description="Under way, or in doubt.")
+    late: int = Field(description="Those whose outcome came after they were given up.")
+
+
 class Timeline(BaseModel):
     """Everything about a run but its content."""
 
@@ -105,6 +126,8 @@ class Timeline(BaseModel):
     pruned_at: Moment | None
     lease: Lease | None
     attempts: list[Attempt]
+    questions: list[Question]
+    calls: Calls
     checkpoints: Checkpoints
     events: list[EventKind]
 
@@ -126,10 +149,11 @@ async def timeline_of(settings: Settings, run_id: UUID) -> Timeline:
         await database.close()
     if found is None:
         raise RunNotFound(f"There is no run {run_id}; it may be deleted.")
-    return _timeline(found)
+    return timeline_from(found)
 
 
-def _timeline(found: dict[str, Any]) -> Timeline:
+def timeline_from(found: dict[str, Any]) -> Timeline:
+    """The view of what the database says."""
     run, checkpoints = found["run"], found["checkpoints"]
     steps = [step_of(each) for each in checkpoints.pop("root_ids")]
     return Timeline.model_validate(
@@ -138,6 +162,8 @@ def _timeline(found: dict[str, Any]) -> Timeline:
             "tenant": tenant_reference(UserId(UUID(run["user_id"]))),
             "lease": found["lease"],
             "attempts": found["attempts"],
+            "questions": found["questions"],
+            "calls": found["calls"],
             "checkpoints": {**checkpoints, "steps": steps},
             "events": found["events"],
         }

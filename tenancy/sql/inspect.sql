@@ -28,6 +28,24 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
       FROM public.run_attempts a
       WHERE a.user_id = r.user_id AND a.run_id = r.run_id
     ), '[]'),
+    -- Neither what is asked nor of which server: people's own have names of theirs.
+    'questions', coalesce((
+      SELECT jsonb_agg(jsonb_build_object(
+        'approval_id', a.approval_id, 'kind', a.kind, 'state', a.state, 'decision', a.decision,
+        'asked_at', a.created_at, 'expires_at', a.expires_at, 'decided_at', a.decided_at
+      ) ORDER BY a.created_at, a.approval_id)
+      FROM public.approvals a
+      WHERE a.user_id = r.user_id AND a.run_id = r.run_id
+    ), '[]'),
+    'calls', (
+      SELECT jsonb_build_object(
+        'begun', count(*), 'sent', coalesce(sum(e.sent), 0),
+        'without_outcome', count(*) FILTER (WHERE e.state = 'started'),
+        'late', count(*) FILTER (WHERE e.late_at IS NOT NULL)
+      )
+      FROM public.effects e
+      WHERE e.user_id = r.user_id AND e.run_id = r.run_id
+    ),
     'checkpoints', (
       SELECT jsonb_build_object(
         'root', count(*) FILTER (WHERE c.checkpoint_ns = ''),

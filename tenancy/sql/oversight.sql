@@ -75,6 +75,24 @@ LANGUAGE sql STABLE SET enable_seqscan = off AS $$
   GROUP BY parts.user_id
 $$;
 
+-- Runs that wait for their person. They are in nobody's line: nothing is kept from others.
+CREATE OR REPLACE FUNCTION dispatch.asking_runs() RETURNS bigint
+LANGUAGE sql STABLE SET enable_seqscan = off AS $$
+  SELECT count(*) FROM public.runs r WHERE r.state = 'waiting'
+$$;
+
+-- What is asked of people and still open, one row for each kind.
+CREATE OR REPLACE FUNCTION dispatch.question_facts() RETURNS TABLE (
+  kind text, open int, people int, oldest_seconds float8
+)
+LANGUAGE sql STABLE SET enable_seqscan = off AS $$
+  SELECT k.kind, count(a.approval_id)::int, count(DISTINCT a.user_id)::int,
+    greatest(0, coalesce(extract(epoch FROM statement_timestamp() - min(a.created_at)), 0))::float8
+  FROM unnest(ARRAY['call', 'elicitation', 'in_doubt']) WITH ORDINALITY AS k (kind, nth)
+  LEFT JOIN public.approvals a ON a.kind = k.kind AND a.state = 'open'
+  GROUP BY k.kind, k.nth ORDER BY k.nth
+$$;
+
 -- How far ahead of virtual time somebody's use is, in tokens: of the models they wait for and of
 -- the default one, by which claims go, where they are furthest ahead. Whoever is behind is next.
 CREATE OR REPLACE FUNCTION dispatch.lag_of(p_user uuid, p_model text) RETURNS float8
@@ -187,9 +205,10 @@ LANGUAGE sql STABLE SET timezone = 'UTC' SET enable_seqscan = off AS $$
     'runs', (
       SELECT jsonb_build_object(
         'running', coalesce(sum(l.running), 0), 'queued', coalesce(sum(l.queued), 0),
-        'scheduled', coalesce(sum(l.scheduled), 0)
+        'scheduled', coalesce(sum(l.scheduled), 0), 'waiting', dispatch.asking_runs()
       ) FROM lines l
     ),
+    'questions', (SELECT jsonb_agg(q) FROM dispatch.question_facts() q),
     'users', coalesce((
       SELECT jsonb_agg(jsonb_build_object(
         'user_id', l.user_id, 'plan', u.plan,
@@ -226,8 +245,9 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
     'pools', coalesce((SELECT jsonb_agg(p ORDER BY p.pool) FROM dispatch.pool_facts() p), '[]'),
     'runs', jsonb_build_object(
       'running', coalesce(sum(l.running), 0), 'queued', coalesce(sum(l.queued), 0),
-      'scheduled', coalesce(sum(l.scheduled), 0)
+      'scheduled', coalesce(sum(l.scheduled), 0), 'waiting', dispatch.asking_runs()
     ),
+    'questions', (SELECT jsonb_agg(q) FROM dispatch.question_facts() q),
     'users_waiting', count(*) FILTER (WHERE l.queued + l.waiting_calls > 0),
     'oldest_wait_seconds', jsonb_build_object(
       'start',

@@ -61,7 +61,12 @@ class TestARunThatWaits:
         assert item.user_id == alice.user_id
         assert item.waited_seconds == (queue.at - item.since).total_seconds() > 0
         assert (of(queue, alice).queued, of(queue, alice).why) == (1, "queue")
-        assert queue.runs.model_dump() == {"running": 0, "queued": 1, "scheduled": 0}
+        assert queue.runs.model_dump() == {
+            "running": 0,
+            "queued": 1,
+            "scheduled": 0,
+            "waiting": 0,
+        }
 
     async def test_waits_for_the_run_before_it_in_its_thread(
         self, stage: Stage, oversight: OversightDatabase, alice: Principal
@@ -101,7 +106,12 @@ class TestARunThatWaits:
         item = run_in(queue, later)
         assert (item.why, item.waited_seconds) == ("scheduled", 0)
         assert (of(queue, alice).why, of(queue, alice).queued) == ("scheduled", 0)
-        assert queue.runs.model_dump() == {"running": 0, "queued": 1, "scheduled": 1}
+        assert queue.runs.model_dump() == {
+            "running": 0,
+            "queued": 1,
+            "scheduled": 1,
+            "waiting": 0,
+        }
 
     @pytest.mark.parametrize("how", ["by their limit", "as a person"])
     async def test_of_somebody_who_is_suspended(

@@ -350,6 +350,7 @@ READERS = {
     *("waiting_calls", "models_of", "read_standing", "run_places", "call_places", "seats_in_use"),
     *("usage_range", "usage_buckets", "usage_json", "read_usage", "usage_overview", "lag_of"),
     *("lines", "model_facts", "pool_facts", "queue_overview", "scheduler_facts"),
+    *("asking_runs", "question_facts"),
     *("waiting_longest", "why_not_claimed", "why_not_seated"),
     *("stems", "words_of", "terms_asked", "similarity", "ranked_items", "recall"),
     *("memories_to_embed", "has_memories", "list_memories", "count_memories"),

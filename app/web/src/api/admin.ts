@@ -61,12 +61,21 @@ export interface AdminWaiting {
   why: AdminWaitReason;
 }
 
+/** What is asked of people and still open. */
+export interface AdminQuestions {
+  kind: "call" | "elicitation" | "in_doubt";
+  open: number;
+  people: number;
+  oldest_seconds: number;
+}
+
 /** `GET /admin/queue`. */
 export interface AdminQueue {
   at: string;
   models: AdminModel[];
   pools: AdminPool[];
-  runs: { running: number; queued: number; scheduled: number };
+  runs: { running: number; queued: number; scheduled: number; waiting: number };
+  questions: AdminQuestions[];
   users: AdminUser[];
   waiting: AdminWaiting[];
 }

@@ -719,6 +719,8 @@ export const de: Catalogue = {
       running: "Laufen",
       queued: "Warten",
       scheduled: "Beginnen später",
+      waiting: "Warten auf ihre Person",
+      inDoubt: "Offene Fragen zu Aufrufen mit ungewissem Ausgang",
     },
     models: {
       heading: "Modelle",

@@ -697,6 +697,8 @@ export const en = {
       running: "Running",
       queued: "Waiting",
       scheduled: "To begin later",
+      waiting: "Waiting for their person",
+      inDoubt: "Open questions about calls in doubt",
     },
     models: {
       heading: "Models",

@@ -14,7 +14,8 @@ import { useQueue } from "./useAdmin";
 
 function QueueSections({ queue }: { queue: AdminQueue }) {
   const { t, i18n } = useTranslation();
-  const { running, queued, scheduled } = queue.runs;
+  const { running, queued, scheduled, waiting } = queue.runs;
+  const inDoubt = queue.questions.find(({ kind }) => kind === "in_doubt")?.open ?? 0;
   const count = (value: number) => countText(value, i18n.language);
   return (
     <>
@@ -24,6 +25,8 @@ function QueueSections({ queue }: { queue: AdminQueue }) {
             [t("operator.runs.running"), count(running)],
             [t("operator.runs.queued"), count(queued)],
             [t("operator.runs.scheduled"), count(scheduled)],
+            [t("operator.runs.waiting"), count(waiting)],
+            [t("operator.runs.inDoubt"), count(inDoubt)],
           ]}
         />
       </Section>
