@@ -7,7 +7,7 @@ beside it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from app.agent.notes import EDITED
@@ -20,6 +20,7 @@ from app.tools.texts import is_storable, shortened, storable
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+    from langgraph.types import Interrupt
 
     from app.agent.state import AskingCall
     from app.tools.approval.ruling import Ruling
@@ -85,6 +86,13 @@ def action_requests(calls: Sequence[AskingCall], said: Mapping[str, AIMessage]) 
     }
 
 
+def calls_to_approve(interrupts: Iterable[Interrupt]) -> set[str]:
+    """The ids of the calls that interrupts ask about, of any graph: none of them was made."""
+    values = [each.value for each in interrupts if isinstance(each.value, Mapping)]
+    requests = [request for value in values for request in _listed(value.get("action_requests"))]
+    return {str(each["tool_call_id"]) for each in requests if "tool_call_id" in each}
+
+
 def decided(
     call: AskingCall, decision: Mapping[str, Any], tool: AgentTool | None
 ) -> AskingCall | ToolMessage:
@@ -109,6 +117,11 @@ def decided(
             return {**call, "asks": {**(call["asks"] or {}), **_new_schema(tool)}}
     approval = str(decision["approval_id"])
     return {**call, "call": made, "asks": None, "approval": approval, "notes": notes}
+
+
+def _listed(requests: object) -> list[Mapping[str, Any]]:
+    found = requests if isinstance(requests, list) else []
+    return [each for each in found if isinstance(each, Mapping)]
 
 
 def _said(message: AIMessage | None) -> str:

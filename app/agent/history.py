@@ -6,7 +6,7 @@ as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from uuid import NAMESPACE_OID, uuid5
 
@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessag
 from app.agent.answer import INCOMPLETE
 
 NO_RESULT = "This call was interrupted before it had a result. It may have had an effect."
+NOT_MADE = "The person did not say whether this call may be made. It was not made."
 
 
 def answered(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -27,13 +28,15 @@ def answered(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return _whole([message for exchange in exchanges for message in exchange.in_order()])
 
 
-def closing_messages(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
+def closing_messages(
+    messages: Sequence[BaseMessage], not_made: Collection[str] = ()
+) -> list[ToolMessage]:
     """An error result for each tool call that has none, in the order of the calls.
 
-    The same call gets the same message id each time, so repairing twice adds nothing.
+    ``not_made`` are the ids of those that waited for an approval until now. The same call gets the same message id each time, so repairing twice adds nothing.
     """
     return [
-        exchange.closing(call_id)
+        exchange.closing(call_id, NOT_MADE if call_id in not_made else NO_RESULT)
         for exchange in _exchanges(messages)
         for call_id in exchange.calls
         if call_id not in exchange.results
@@ -68,9 +71,9 @@ class _Exchange:
         results = (self.results.get(call_id) or self.closing(call_id) for call_id in self.calls)
         return [self.message, *results]
 
-    def closing(self, call_id: str) -> ToolMessage:
+    def closing(self, call_id: str, text: str = NO_RESULT) -> ToolMessage:
         return ToolMessage(
-            NO_RESULT,
+            text,
             id=str(uuid5(NAMESPACE_OID, f"{self.message.id} {call_id}")),
             tool_call_id=call_id,
             name=self.calls[call_id]["name"],

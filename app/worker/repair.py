@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from langchain_core.messages import AIMessage, AIMessageChunk
 
+from app.agent.approving import calls_to_approve
 from app.agent.history import closing_messages
 from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import LeaseLost
@@ -86,7 +87,7 @@ async def repair_thread(
     messages = head.values.get("messages") if isinstance(head.values, dict) else None
     if not isinstance(messages, list):
         return
-    missing: list[BaseMessage] = [*closing_messages(messages)]
+    missing: list[BaseMessage] = [*closing_messages(messages, calls_to_approve(head.interrupts))]
     if partial is not None and partial.id not in {message.id for message in messages}:
         missing.append(partial)
     if not missing:

@@ -10,6 +10,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from app.agent.history import NOT_MADE
 from app.tools.fingerprint import fingerprint
 from tests.integration.api.approving import Asked, asked, asking_service, note
 from tests.support.frames import read_run, start_run
@@ -294,6 +295,8 @@ class TestAQuestionThatIsTakenBack:
         assert refusal(answer) == (409, "approval_closed")
         assert answer.json()["approval"]["state"] == "superseded"
         assert await waiting.open() == []
+        (result,) = (await waiting.results()).values()
+        assert result["content"] == NOT_MADE
 
     async def test_is_gone_with_its_thread(self, service: RunningService) -> None:
         waiting = await asked(service)

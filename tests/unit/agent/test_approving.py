@@ -10,8 +10,15 @@ from uuid import uuid4
 import pytest
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import StructuredTool
+from langgraph.types import Interrupt
 
-from app.agent.approving import approval_wanted, decided, ruling_on
+from app.agent.approving import (
+    action_requests,
+    approval_wanted,
+    calls_to_approve,
+    decided,
+    ruling_on,
+)
 from app.agent.asking import handed_on, waiting_call
 from app.agent.gate import needs_gate
 from app.agent.state import AskingCall, ToolTask
@@ -156,3 +163,11 @@ class TestACallThatHasToWaitThoughItsToolIsGone:
         over = handed_on(task, NotApproved(("tool",)), None)
         assert isinstance(over, ToolMessage)
         assert over.status == "error"
+
+
+class TestCallsThatWait:
+    def test_are_those_of_requests_in_the_known_shape_whoever_asks(self) -> None:
+        asked = action_requests([waiting(call(name="b"), tool())], {})
+        others: list[Any] = ["Go on?", {"action_requests": 7}, {"action_requests": [{}, "c9"]}]
+        interrupts = [Interrupt(value, id="i") for value in (asked, *others)]
+        assert calls_to_approve(interrupts) == {"c1"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langgraph.graph.message import add_messages
 
-from app.agent.history import answered, closing_messages
+from app.agent.history import NO_RESULT, NOT_MADE, answered, closing_messages
 
 IDS = ("a", "b", "c")
 
@@ -89,6 +89,10 @@ class TestClosingMessages:
         closing = closing_messages(history)
         assert outline([*closing]) == ["a error", "c error"]
         assert [each.name for each in closing] == ["tool_a", "tool_c"]
+
+    def test_those_of_calls_that_were_not_made_say_so(self) -> None:
+        closing = closing_messages([asking("a", "b")], {"b"})
+        assert [each.text for each in closing] == [NO_RESULT, NOT_MADE]
 
     def test_adding_them_twice_adds_them_once(self) -> None:
         history = [HumanMessage("hi", id="1"), asking("a", message_id="2")]
