@@ -137,11 +137,6 @@ def run_config(
     }
 
 
-def step_limit(loaded: LoadedRun, most: int) -> int:
-    """How many steps the run may take in all, over its attempts."""
-    return int(loaded.request.config.get("recursion_limit", most))
-
-
 def go_on_from(config: RunnableConfig, head: StateSnapshot, *, has_waited: bool) -> bool:
     """Let a later attempt go on where an earlier one stopped; say whether one has written anything.
 

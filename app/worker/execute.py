@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.runs.events import Event, settle_run
 from app.runs.tail import run_key
 from app.runs.wire import to_json
-from app.worker.attempt import Attempt, ExecutionServices
+from app.worker.attempt import Attempt
 from app.worker.begin import RunUnreadable, load_run
 from app.worker.outcome import DRAINED
 from tenancy.database.engine import DatabaseUnavailable
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from app.stopping import RunStop
+    from app.worker.services import ExecutionServices
     from tenancy.principal import ClaimedRun
 
 

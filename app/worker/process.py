@@ -19,7 +19,6 @@ from app.models.seats import SeatKeeper
 from app.models.settings import ModelTiming
 from app.sharing import declared_pools, default_limits, full_name
 from app.tools.stdio.undumpable import make_undumpable
-from app.worker.attempt import ExecutionLimits, ExecutionServices
 from app.worker.check_connections import ConnectionChecker
 from app.worker.claim import Claimer
 from app.worker.end import EndOfProcess
@@ -31,6 +30,7 @@ from app.worker.metrics import MeasuredSeats, MeasuredTools
 from app.worker.reap import Reaper
 from app.worker.retention import Retention
 from app.worker.revoked import RevokedConnections
+from app.worker.services import ExecutionLimits, ExecutionServices
 from app.worker.tend import SeatTender
 from app.worker.tool_services import ToolServices, open_tools
 from app.worker.watch import Watcher
