@@ -51,7 +51,8 @@ BEGIN
   RETURN CASE WHEN cardinality(changed) > 0 THEN changed END;
 END $$;
 
--- In what a call is not the one that a person decided on, as codes.
+-- In what a call is not the one that a person decided on, as codes. One without a schema is a tool's of
+-- the service's own, which changes with the service alone.
 CREATE OR REPLACE FUNCTION tenant.changed_since(
   p_given public.approvals, p_server text, p_tool text, p_sha256 bytea, p_policy_version text,
   p_schema_sha256 bytea, p_grant_version bigint
@@ -62,7 +63,7 @@ LANGUAGE sql VOLATILE AS $$
     CASE
       WHEN (p_given.server, p_given.tool) IS DISTINCT FROM (p_server, p_tool) THEN 'tool'
     END,
-    CASE WHEN p_given.schema_sha256 IS DISTINCT FROM p_schema_sha256 THEN 'schema' END,
+    CASE WHEN p_given.schema_sha256 <> p_schema_sha256 THEN 'schema' END,
     CASE WHEN p_given.grant_version IS DISTINCT FROM p_grant_version THEN 'connection' END,
     CASE WHEN p_given.expires_at <= clock_timestamp() THEN 'expired' END,
     CASE
