@@ -33,7 +33,8 @@ def closing_messages(
 ) -> list[ToolMessage]:
     """An error result for each tool call that has none, in the order of the calls.
 
-    ``not_made`` are the ids of those that waited for an approval until now. The same call gets the same message id each time, so repairing twice adds nothing.
+    ``not_made`` are the ids of those that waited for an approval until now. The same call gets the
+    same message id each time, so repairing twice adds nothing.
     """
     return [
         exchange.closing(call_id, NOT_MADE if call_id in not_made else NO_RESULT)
