@@ -64,28 +64,17 @@ def replied(call: AskingCall, decision: Mapping[str, Any]) -> AskingCall:
     return {**call, "asks": None, "replies": {**call.get("replies", {}), **given}}
 
 
-def check_replies(asked: Mapping[str, Any], given: object) -> None:
-    """See that an answer is one to each question of an interrupt's value.
-
-    Raises:
-        InvalidReply: it is not; says where, and nothing of what was given.
-    """
-    replies = _only(given, {"replies"}, "The answer")["replies"]
-    calls = {call["tool_call_id"]: call["questions"] for call in asked["calls"]}
-    by_call = _only(replies, calls, "`replies`")
-    for call_id, questions in calls.items():
-        check_call_replies(questions, by_call[call_id])
-
-
-def check_call_replies(questions: Sequence[Mapping[str, Any]], given: object) -> None:
+def check_replies(questions: Sequence[Mapping[str, Any]], given: object) -> None:
     """See that an answer is one to each question of one call: ``{key: {action, content?}}``.
 
     Raises:
         InvalidReply: it is not; says where, and nothing of what was given.
     """
-    by_key = _only(given, {each["key"] for each in questions}, "A call's replies")
+    keys = {each["key"] for each in questions}
+    if not isinstance(given, Mapping) or set(given) != keys:
+        raise InvalidReply("`replies` has one entry for each question, and no other.")
     for question in questions:
-        _check_reply(by_key[question["key"]], question)
+        _check_reply(given[question["key"]], question)
 
 
 def _check_reply(reply: object, question: Mapping[str, Any]) -> None:
@@ -99,13 +88,6 @@ def _check_reply(reply: object, question: Mapping[str, Any]) -> None:
             raise InvalidReply("`content` is for a form that was accepted.")
     elif (wrong := check_content(question["schema"], content)) is not None:
         raise InvalidReply(f"A reply's `content` does not fit the form: {wrong}.")
-
-
-def _only(given: object, keys: Any, what: str) -> Mapping[str, Any]:  # noqa: ANN401 - set or dict
-    """An object with exactly these keys."""
-    if not isinstance(given, Mapping) or set(given) != set(keys):
-        raise InvalidReply(f"{what} has one entry for each thing that was asked, and no other.")
-    return given
 
 
 def _question_json(question: Question) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.agent.elicitation import check_call_replies
+from app.agent.elicitation import check_replies
 from app.runs.approvals import Approval, ApprovalClosed, ApprovalFilter, list_approvals
 from app.runs.runs import NO_KEY, Run, get_run
 from app.tools.fingerprint import fingerprint
@@ -233,4 +233,4 @@ def _check(decision: Decision, asked: Approval) -> None:
     if edited is not None and (wrong := complaint_about(edited, asked.asked.get("schema") or {})):
         raise InvalidArguments(wrong)
     if decision.replies is not None:
-        check_call_replies(asked.asked.get("questions", []), decision.replies)
+        check_replies(asked.asked.get("questions", []), decision.replies)

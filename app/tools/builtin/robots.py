@@ -19,7 +19,6 @@ LARGEST = 512 * 1024
 _LARGEST_KEPT = 64 * 1024
 _MOST_PAIRS = 500_000
 _AGENT_LINE = re.compile(r"^[ \t]*user.?agent", re.IGNORECASE | re.MULTILINE)
-_EVERYTHING = "User-agent: *\nDisallow: /"
 _NOTHING = ""
 
 MayVisit = Callable[[str], bool]
