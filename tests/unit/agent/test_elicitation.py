@@ -43,8 +43,6 @@ def task(**fields: Any) -> ToolTask:
 ASKED = [
     {"key": q.key, "message": q.message, "schema": q.schema, "url": q.url} for q in (SEAT, PAY)
 ]
-    {"key": q.key, "message": q.message, "schema": q.schema, "url": q.url} for q in (SEAT, PAY)
-]
 ACCEPTED = {"action": "accept", "content": {"seat": "7a"}}
 PAID = {PAY.key: {"action": "accept"}}
 
