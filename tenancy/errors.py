@@ -198,7 +198,7 @@ class ApprovalExpired(Conflict):
     """Nobody decided in time."""
 
     code = "approval_expired"
-    message = "The time to decide is over: the call was not made."
+    message = "The time to decide on this is over."
 
 
 class IdempotencyConflict(Conflict):

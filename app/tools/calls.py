@@ -142,7 +142,7 @@ async def run_call(
             return error_result(call, UNKNOWN) if known is None else _result(call, None, known)
         async with _turn(slots, stop) as is_given:
             if not is_given:
-                return error_result(call, NOT_BEGUN, tool, Outcome.STOPPED)
+                return await _not_begun(call, tool, earlier)
             return await _make(call, tool, stop)
     except InDoubt:
         if not _is_stopped(stop):
@@ -152,6 +152,19 @@ async def run_call(
         if not _is_stopped(stop):
             raise
         return error_result(call, NOT_BEGUN, tool, Outcome.STOPPED)
+
+
+async def _not_begun(call: ToolCall, tool: AgentTool, earlier: EarlierCalls | None) -> ToolMessage:
+    """The result of a call that there is no time for; of one that was made before, what came of it.
+
+    Raises:
+        InDoubt: it was begun, and nobody knows what came of it.
+    """
+    if earlier is not None and tool.server is not None:
+        known = await earlier.result_of(call)
+        if known is not None:
+            return _result(call, tool, known)
+    return error_result(call, NOT_BEGUN, tool, Outcome.STOPPED)
 
 
 def _is_stopped(stop: RunStop | None) -> bool:

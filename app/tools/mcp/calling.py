@@ -82,9 +82,7 @@ class ServerCalls:
                 # Neither was sent; but an attempt before this one may have sent it.
                 made = await self.recorded(site, arguments) or made
         except DatabaseUnavailable:
-            if self._may_have_begun(server, tool):
-                raise InDoubt({"why": "lost"}, server.name, tool) from None
-            return Made(UNRECORDED)
+            return self._unrecorded(server, tool, UNRECORDED)
         if made.doubt is not None:
             raise made.doubt
         return made
@@ -97,12 +95,10 @@ class ServerCalls:
         Raises:
             InDoubt: nobody knows.
         """
-        if not self._may_have_begun(server, tool):
-            return Made(why)
         try:
             return await self.recorded(site, arguments) or Made(why)
         except DatabaseUnavailable:
-            raise InDoubt({"why": "lost"}, server.name, tool) from None
+            return self._unrecorded(server, tool, why)
 
     async def recorded(self, site: CallSite, arguments: Mapping[str, Any]) -> Made | None:
         """What came of a call that was made before, and cannot be made now.
@@ -121,9 +117,15 @@ class ServerCalls:
             raise InDoubt(known_of("lost", earlier), earlier.server, earlier.tool)
         return Made.from_json(earlier.result)
 
-    def _may_have_begun(self, server: McpServer, tool: str) -> bool:
-        """Whether a call that comes now may have been begun by an earlier attempt at the run."""
-        return not self._ledger.run.is_first_claim and not server.trust.is_read_only(tool)
+    def _unrecorded(self, server: McpServer, tool: str, why: str) -> Made:
+        """What is said of a call with Postgres away, which knows whether it was made before.
+
+        Raises:
+            InDoubt: an earlier attempt at the run may have begun it.
+        """
+        if self._ledger.run.is_first_claim or server.trust.is_read_only(tool):
+            return Made(why)
+        raise InDoubt({"why": "lost"}, server.name, tool)
 
     async def _answered(
         self, site: CallSite, server: str, tool: str, arguments: Mapping[str, Any]

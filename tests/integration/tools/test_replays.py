@@ -14,13 +14,14 @@ from typing import Any
 import asyncpg
 import pytest
 
+from app.stopping import RunStop
 from app.tools.ledger import Ledger
 from app.tools.waiting import InDoubt
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.engine import DatabaseUnavailable
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal
-from tests.integration.tools.office import Office, Worker
+from tests.integration.tools.office import Office, Worker, make, outcome_of
 from tests.integration.tools.test_calling import Held
 from tests.support.tenancy import TestDatabase, claimed_run, make_thread
 from tests.support.tool_servers.recording import RecordingServer, recording_server
@@ -51,6 +52,13 @@ async def office(
 
 async def opened(office: Office, server: RecordingServer, **stoa: Any) -> Worker:
     return await office.open({"notes": {"url": server.url, "stoa": stoa}})
+
+
+def stopped() -> RunStop:
+    """That of a run that is to end now."""
+    stop = RunStop()
+    stop.cancel()
+    return stop
 
 
 async def taken_over(office: Office, superuser: asyncpg.Connection) -> Worker:
@@ -120,6 +128,33 @@ class TestACallThatIsBegunAgain:
         with pytest.raises(InDoubt):
             await worker.call("notes__write")
         assert len(server.calls) == 1
+
+
+class TestARunThatIsStopped:
+    """Before it comes to the call."""
+
+    async def test_has_the_result_of_a_call_that_was_made(
+        self, office: Office, server: RecordingServer
+    ) -> None:
+        server.offer("write", "it was written")
+        worker = await opened(office, server)
+        await worker.call("notes__write")
+        equipment = await worker.equip()
+        assert (
+            await make(equipment, "notes__write", {}, "call", stopped())
+        ).text == "it was written"
+        other = await make(equipment, "notes__write", {}, "another", stopped())
+        assert (outcome_of(other), len(server.calls)) == ("stopped", 1)
+
+    async def test_does_not_say_that_one_was_not_begun_of_which_nobody_knows(
+        self, office: Office, server: RecordingServer
+    ) -> None:
+        server.offer("write", Held())
+        worker = await opened(office, server, timeout={"call": 0.3})
+        with pytest.raises(InDoubt):
+            await worker.call("notes__write")
+        equipment = await worker.equip()
+        assert outcome_of(await make(equipment, "notes__write", {}, "call", stopped())) == "lost"
 
 
 class TestADatabaseThatIsAwayForAMoment:
