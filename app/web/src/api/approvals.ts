@@ -24,7 +24,13 @@ export interface Asked {
   /** What is otherwise than when it was approved before, as stable codes. */
   changed?: string[];
   questions?: unknown[];
-  known?: { why?: string; started_at?: string | null; sent?: number | null };
+  /** Of a call in doubt; `changed` is what keeps it from being repeated as the person said. */
+  known?: {
+    why?: string;
+    started_at?: string | null;
+    sent?: number | null;
+    changed?: string[];
+  };
 }
 
 /** One of `GET /approvals`: something that waits, or waited, for the person's word. */

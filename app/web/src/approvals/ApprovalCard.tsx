@@ -55,13 +55,14 @@ function Changes({ codes }: { codes: readonly string[] }) {
   );
 }
 
-function Expiry({ at }: { at: string }) {
+function Expiry({ approval }: { approval: Approval }) {
   const { i18n } = useTranslation();
+  const { expires_at: at } = approval;
   const now = useNow(MINUTE_MS);
   return (
     <p className={classes.hint}>
       <time dateTime={at} title={momentText(i18n.language, at)}>
-        {expiryText(i18n, at, now)}
+        {expiryText(i18n, approval, now)}
       </time>
     </p>
   );
@@ -115,10 +116,10 @@ export function ApprovalCard({ approval, isAwaited = false }: ApprovalCardProps)
       ) : (
         <>
           {kind === "in_doubt" && <p>{t("approvals.doubtText")}</p>}
-          <Changes codes={asked.changed ?? []} />
+          <Changes codes={asked.changed ?? asked.known?.changed ?? []} />
           <Words asked={asked} server={approval.server} />
           <Decision {...{ approval, drafting, deciding }} />
-          <Expiry at={approval.expires_at} />
+          <Expiry approval={approval} />
         </>
       )}
       {deciding.problem !== null && !isClosed && (

@@ -25,11 +25,14 @@ describe("what is asked", () => {
   });
 
   it("says how long there is to decide", () => {
-    expect(expiryText(texts, "2026-11-30T12:00:00Z", NOW)).toBe("approvals.expires span.hours 24");
-    expect(expiryText(texts, "2027-03-01T12:00:00Z", NOW)).toBe(
-      "approvals.expiresOn Mar 1, 2027",
-    );
-    expect(expiryText(texts, "2026-11-29T11:59:59Z", NOW)).toBe("approvals.expiredNow");
+    const until = (expires_at: string, kind: "call" | "in_doubt" = "call") =>
+      expiryText(texts, { kind, expires_at }, NOW);
+    expect(until("2026-11-30T12:00:00Z")).toBe("approvals.expires span.hours 24");
+    expect(until("2027-03-01T12:00:00Z")).toBe("approvals.expiresOn Mar 1, 2027");
+    expect(until("2026-11-29T11:59:59Z")).toBe("approvals.expiredNow");
+    // What may have happened is not rejected by anybody's silence.
+    expect(until("2026-11-30T12:00:00Z", "in_doubt")).toContain("approvals.doubtExpires ");
+    expect(until("2027-03-01T12:00:00Z", "in_doubt")).toContain("approvals.doubtExpiresOn ");
   });
 
   it("says what has changed, what is not known as something", () => {
@@ -82,14 +85,22 @@ describe("what approving opens", () => {
 
 describe("how it was decided", () => {
   it("is said by the decision, or by what came instead", () => {
-    const decided = { state: "decided" as const, decision: "approve" as const };
+    const decided = { kind: "call" as const, state: "decided" as const, decision: "approve" as const };
     expect(closedText(texts, decided)).toBe("approvals.closed.approve");
     expect(closedText(texts, { ...decided, for_thread: true })).toBe(
       "approvals.closed.approveThread",
     );
-    expect(closedText(texts, { state: "expired", decision: null })).toBe(
-      "approvals.closed.expired",
-    );
+  });
+
+  it.each(["call", "elicitation", "in_doubt"] as const)("is what silence means to a %s", (kind) => {
+    const expired = { kind, state: "expired" as const, decision: null };
+    expect(closedText(texts, expired)).toBe(`approvals.closed.expired.${kind}`);
+  });
+
+  it("is that the server answered after all, where it did", () => {
+    const back = { kind: "in_doubt" as const, state: "superseded" as const, decision: null };
+    expect(closedText(texts, back)).toBe("approvals.closed.superseded");
+    expect(closedText(texts, { ...back, late_outcome: { at: null } })).toBe("approvals.closed.heard");
   });
 
   it("is why it was refused, with what the service says of the changes", () => {

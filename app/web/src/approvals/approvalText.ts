@@ -28,11 +28,19 @@ export function askedText(texts: Pick<Texts, "t">, approval: Named & Pick<Approv
     : `${titleText(texts, approval)} ${texts.t("approvals.heard")}`;
 }
 
-type Closed = Pick<Approval, "state" | "decision"> & Partial<Pick<Approval, "for_thread">>;
+type Closed = Pick<Approval, "kind" | "state" | "decision"> &
+  Partial<Pick<Approval, "for_thread" | "late_outcome">>;
+
+/** Taken back: by whatever came instead, or by the server's own answer to a call in doubt. */
+function takenBack({ late_outcome: late }: Pick<Closed, "late_outcome">): "heard" | "superseded" {
+  return late == null ? "superseded" : "heard";
+}
 
 /** How something stands that is not open any more. */
-export function closedText({ t }: Pick<Texts, "t">, { state, decision, for_thread }: Closed): string {
-  if (state === "expired" || state === "superseded") return t(`approvals.closed.${state}`);
+export function closedText({ t }: Pick<Texts, "t">, closed: Closed): string {
+  const { kind, state, decision, for_thread } = closed;
+  if (state === "expired") return t(`approvals.closed.expired.${kind}`);
+  if (state === "superseded") return t(`approvals.closed.${takenBack(closed)}`);
   if (decision === "approve" && for_thread) return t("approvals.closed.approveThread");
   return decision === null ? "" : t(`approvals.closed.${decision}`);
 }
@@ -40,9 +48,8 @@ export function closedText({ t }: Pick<Texts, "t">, { state, decision, for_threa
 /** The same, of what was not decided here. */
 export function elsewhereText({ t }: Pick<Texts, "t">, told: Told): string {
   const tool = nameText(told);
-  if (told.state === "expired" || told.state === "superseded") {
-    return t(`approvals.elsewhere.${told.state}`, { tool });
-  }
+  if (told.state === "expired") return t(`approvals.elsewhere.expired.${told.kind}`, { tool });
+  if (told.state === "superseded") return t(`approvals.elsewhere.${takenBack(told)}`, { tool });
   return told.decision === null ? "" : t(`approvals.elsewhere.${told.decision}`, { tool });
 }
 
@@ -57,14 +64,22 @@ export function changesText({ t }: Pick<Texts, "t">, codes: readonly string[]): 
 }
 
 /** How long there is to decide; a day where it is far away. */
-export function expiryText(texts: Texts, expiresAt: string, now: number): string {
+export function expiryText(
+  texts: Texts,
+  { kind, expires_at }: Pick<Approval, "kind" | "expires_at">,
+  now: number,
+): string {
   const { t, language } = texts;
-  const then = new Date(expiresAt);
+  const isDoubt = kind === "in_doubt";
+  const then = new Date(expires_at);
   const seconds = (then.getTime() - now) / 1_000;
   if (seconds <= 0) return t("approvals.expiredNow");
-  if (seconds < MONTH_SECONDS) return t("approvals.expires", { span: spanText(texts, seconds) });
+  if (seconds < MONTH_SECONDS) {
+    const span = spanText(texts, seconds);
+    return t(isDoubt ? "approvals.doubtExpires" : "approvals.expires", { span });
+  }
   const day = new Intl.DateTimeFormat(language, { dateStyle: "medium" }).format(then);
-  return t("approvals.expiresOn", { day });
+  return t(isDoubt ? "approvals.doubtExpiresOn" : "approvals.expiresOn", { day });
 }
 
 /** The host that an approval is for; other subjects than a built-in tool's are the rules' own names. */

@@ -10,7 +10,7 @@ import type { Approval, Decision } from "../api/approvals";
 /** As much of an approval as there is to tell. */
 export type Told = Pick<
   Approval,
-  "approval_id" | "thread_id" | "kind" | "server" | "tool" | "state" | "decision"
+  "approval_id" | "thread_id" | "kind" | "server" | "tool" | "state" | "decision" | "late_outcome"
 >;
 
 interface Sent {

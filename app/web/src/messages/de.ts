@@ -365,7 +365,7 @@ export const de: Catalogue = {
   approvals: {
     title: "Eingang",
     intro:
-      "Was in all Ihren Chats auf Ihr Wort wartet. Nichts davon geschieht, bevor Sie entschieden haben.",
+      "Was in all Ihren Chats auf Ihr Wort wartet. Dort geht nichts weiter, bevor Sie entschieden haben.",
     link: "Eingang",
     linkOpen_one: "Eingang, {{count}} Frage ist offen",
     linkOpen_other: "Eingang, {{count}} Fragen sind offen",
@@ -447,8 +447,12 @@ export const de: Catalogue = {
       repeat: "Es wird noch einmal gesendet. War es schon geschehen, geschieht es vielleicht zweimal.",
       leave_out: "Der Assistent macht ohne es weiter.",
     },
-    expires: "Noch {{span}} Zeit zum Entscheiden, dann gilt es als abgelehnt.",
+    expires: "In {{span}} ist die Zeit zum Entscheiden vorbei, dann gilt es als abgelehnt.",
     expiresOn: "Bis zum {{day}} Zeit zum Entscheiden, dann gilt es als abgelehnt.",
+    doubtExpires:
+      "In {{span}} ist die Zeit zum Entscheiden vorbei, dann wird es nicht wiederholt und bleibt ungewiss.",
+    doubtExpiresOn:
+      "Bis zum {{day}} Zeit zum Entscheiden, dann wird es nicht wiederholt und bleibt ungewiss.",
     expiredNow: "Die Zeit zum Entscheiden ist vorbei.",
     closed: {
       approve: "Zugestimmt.",
@@ -459,8 +463,14 @@ export const de: Catalogue = {
       happened: "Sie haben gesagt, dass es geschehen ist.",
       repeat: "Sie haben gesagt, dass es noch einmal getan werden soll.",
       leave_out: "Sie haben es weggelassen.",
-      expired: "Niemand hat rechtzeitig entschieden: Es gilt als abgelehnt.",
+      expired: {
+        call: "Niemand hat rechtzeitig entschieden: Es gilt als abgelehnt.",
+        elicitation: "Niemand hat rechtzeitig geantwortet.",
+        in_doubt:
+          "Niemand hat rechtzeitig entschieden: Es wurde nicht wiederholt und ist noch immer ungewiss.",
+      },
       superseded: "Nicht mehr gefragt: Der Chat ging ohne es weiter.",
+      heard: "Nicht mehr gefragt: Der Server hat doch noch geantwortet, und der Chat ging damit weiter.",
     },
     awaited: "Die Antwort geht weiter, sobald über die anderen entschieden ist.",
     details: "Was gefragt wurde",
@@ -488,8 +498,14 @@ export const de: Catalogue = {
         "„{{tool}}“ wird noch einmal getan: Das wurde in einem anderen Tab oder auf einem anderen Gerät gesagt.",
       leave_out:
         "„{{tool}}“ wurde schon weggelassen, in einem anderen Tab oder auf einem anderen Gerät.",
-      expired: "Niemand hat rechtzeitig über „{{tool}}“ entschieden: Es gilt als abgelehnt.",
+      expired: {
+        call: "Niemand hat rechtzeitig über „{{tool}}“ entschieden: Es gilt als abgelehnt.",
+        elicitation: "Niemand hat die Frage von „{{tool}}“ rechtzeitig beantwortet.",
+        in_doubt:
+          "Niemand hat rechtzeitig über „{{tool}}“ entschieden: Es wurde nicht wiederholt und ist noch immer ungewiss.",
+      },
       superseded: "Nach „{{tool}}“ wird nicht mehr gefragt: Der Chat ging ohne es weiter.",
+      heard: "Nach „{{tool}}“ wird nicht mehr gefragt: Der Server hat doch noch geantwortet.",
     },
     dismiss: "Diesen Hinweis schließen",
   },
