@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
 
@@ -43,6 +44,7 @@ _KINDS: Final[Mapping[str, str]] = {
 _PLAIN: Final = frozenset({"type", "const", "enum"})
 _REMARKS: Final = frozenset({"title", "description", "$comment"})
 _KNOWN: Final = frozenset(_HOLDING) | frozenset(_KINDS) | _PLAIN | _REMARKS
+_EXACT: Final = ("const", "enum")
 _IN_PLACE: Final = frozenset({"allOf", "anyOf", "oneOf", "not"})
 """Their schemas are about the same value."""
 
@@ -51,11 +53,14 @@ class Undecidable(Exception):
     """The arguments are such that no condition can be asked about them."""
 
 
-def require_condition(schema: Mapping[str, Any], *, loosens: bool) -> None:
+def require_condition(
+    schema: Mapping[str, Any], *, loosens: bool = False, tightens: bool = False
+) -> None:
     """Make sure that a condition can be used.
 
     Where it ``loosens``, it must not hold for arguments that are left out or of another kind than
-    it speaks of.
+    it speaks of. Where it ``tightens``, what it does not hold for is let through more easily: it
+    must hold for those of another kind.
 
     Raises:
         ValueError: it cannot; the message says what to do, and quotes no value.
@@ -66,13 +71,17 @@ def require_condition(schema: Mapping[str, Any], *, loosens: bool) -> None:
         raise ValueError("is not JSON, or is nested too deeply") from None
     if length > LONGEST:
         raise ValueError(f"is longer than {LONGEST} characters")
-    for number, (node, is_turned, is_top) in enumerate(_nodes(schema), start=1):
+    for number, (node, place) in enumerate(_nodes(schema), start=1):
         if number > MOST_NODES:
             raise ValueError(f"has more than {MOST_NODES} schemas in it")
         if unknown := sorted(set(node) - _KNOWN):
             raise ValueError(f"`{unknown[0]}` cannot be used in a condition; leave it out")
-        if loosens and not is_turned:
-            _require_strictness(node, is_top=is_top)
+        if loosens and place.turns:
+            _require_reversibility(node, place)
+        elif loosens or (tightens and place.turns):
+            _require_strictness(node, is_top=place.is_top)
+        if tightens and not place.turns:
+            _require_reach(node, is_top=place.is_top)
     try:
         _compiled(json.dumps(schema))
     except (ValidationError, ValueError):
@@ -107,6 +116,30 @@ def require_decidable(arguments: Mapping[str, Any]) -> None:
         raise Undecidable
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in a condition a schema stands."""
+
+    turns: int = 0
+    """Within how many ``not``: there, what holds too easily makes the whole hold less."""
+    is_top: bool = True
+    """Whether it is about the arguments themselves, and not about one of them."""
+    is_typed: bool = True
+    """Whether the kind of value that it is about is said beside it."""
+
+    def of_inner(self, node: Mapping[str, Any], keyword: str) -> _Place:
+        """The place of a schema that this one's node holds."""
+        is_same = keyword in _IN_PLACE
+        return _Place(
+            self.turns + (keyword == "not"),
+            is_top=self.is_top and is_same,
+            is_typed=is_same and (self.is_typed or "type" in node),
+        )
+
+
+_TOP = _Place()
+
+
 @lru_cache(maxsize=1024)
 def _compiled(condition: str) -> Draft202012Validator:
     options = RegexOptions(size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES)
@@ -114,12 +147,9 @@ def _compiled(condition: str) -> Draft202012Validator:
 
 
 def _nodes(
-    schema: object, deep: int = DEEPEST, *, is_turned: bool = False, is_top: bool = True
-) -> Iterator[tuple[Mapping[str, Any], bool, bool]]:
+    schema: object, deep: int = DEEPEST, place: _Place = _TOP
+) -> Iterator[tuple[Mapping[str, Any], _Place]]:
     """Each schema within this one, and what is known of its place.
-
-    First whether that is within a ``not``, where what holds too easily makes the whole hold less;
-    then whether it is about the arguments themselves, and not about one of them.
 
     Raises:
         ValueError: there is something that is no schema, or one that is too deep.
@@ -130,11 +160,10 @@ def _nodes(
         raise ValueError("must be a JSON Schema: an object")  # noqa: TRY004 - pydantic's to hear
     if deep == 0:
         raise ValueError(f"is nested deeper than {DEEPEST} schemas")
-    yield schema, is_turned, is_top
+    yield schema, place
     for name, how in _HOLDING.items():
         for inner in _held(schema.get(name), how) if name in schema else ():
-            turned, same = is_turned or name == "not", is_top and name in _IN_PLACE
-            yield from _nodes(inner, deep - 1, is_turned=turned, is_top=same)
+            yield from _nodes(inner, deep - 1, place.of_inner(schema, name))
 
 
 def _held(value: object, how: _Holds) -> Iterator[object]:
@@ -165,6 +194,39 @@ def _require_strictness(node: Mapping[str, Any], *, is_top: bool) -> None:
                 f"`{keyword}` would hold for anything that is no {kind} too:"
                 f' say `"type": "{kind}"` beside it'
             )
+
+
+def _require_reach(node: Mapping[str, Any], *, is_top: bool) -> None:
+    """A condition that fails for another kind of value leaves that to a looser rule."""
+    bounds = sorted(name for name in _KINDS.keys() & node.keys() if name != "required")
+    if bounds and "type" in node and not (is_top and _KINDS[bounds[0]] == "object"):
+        raise ValueError(
+            f"`{bounds[0]}` beside `type` lets anything of another kind through, to the looser rule"
+            " that follows: leave out the `type`, or put the looser rule first"
+        )
+    if "oneOf" in node:
+        raise ValueError("`oneOf` fails where two hold, and a looser rule follows: say `anyOf`")
+
+
+def _require_reversibility(node: Mapping[str, Any], place: _Place) -> None:
+    """Within ``not``, what holds for one kind of value only lets all others through."""
+    if place.turns > 1:
+        raise ValueError("has a `not` within a `not`: say what must hold instead")
+    for keyword in ("type", "oneOf"):
+        if keyword in node:
+            raise ValueError(
+                f"`{keyword}` within `not` lets anything of another kind through:"
+                " say what must hold instead, or leave it out there"
+            )
+    if "properties" in node and (names := _names(node.get("required"))):
+        raise ValueError(
+            f"`not` would hold for calls without `{min(names)}` too: leave out `required` there"
+        )
+    if not place.is_typed and (exact := [each for each in _EXACT if each in node]):
+        raise ValueError(
+            f"`{exact[0]}` within `not` lets anything of another kind through: put the `not` where"
+            " the value's `type` is said"
+        )
 
 
 def _names(value: object) -> list[str]:

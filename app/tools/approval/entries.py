@@ -18,7 +18,7 @@ from pydantic import model_validator as check
 
 from app.tools.approval.conditions import require_condition
 from app.tools.approval.rules import ALL, Rule, ServerRules, ToolRules
-from app.tools.approval.ruling import Ask
+from app.tools.approval.ruling import Ask, stricter
 
 MOST_RULES = 16
 """On one tool."""
@@ -68,10 +68,20 @@ def _as_rules(value: object) -> object:
 
 
 def _require_reach(rules: tuple[RuleEntry, ...]) -> tuple[RuleEntry, ...]:
-    """A rule that no call ever comes to says something that is not so."""
+    """A rule that no call comes to says something that is not so, and so does one to evade."""
     if any(rule.when is None for rule in rules[:-1]):
         raise ValueError("a rule without `when` is for all calls: put it at the end")
+    for number, rule in enumerate(rules, start=1):
+        if rule.when is not None and any(_is_looser(each, rule) for each in rules[number:]):
+            try:
+                require_condition(rule.when, tightens=True)
+            except ValueError as error:
+                raise ValueError(f"`when` of rule {number} {error}") from None
     return rules
+
+
+def _is_looser(one: RuleEntry, other: RuleEntry) -> bool:
+    return one.ask is not other.ask and stricter(one.ask, other.ask) is other.ask
 
 
 _Rules = Annotated[

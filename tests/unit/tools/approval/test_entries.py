@@ -191,6 +191,26 @@ class TestConditionsThatLoosen:
                 {"anyOf": [{"properties": {"amount": {"const": 1}}}]},
                 "would hold for calls without `amount` too",
             ),
+            (
+                {"not": {"properties": {"amount": {"type": "number", "minimum": 100}}}},
+                "`type` within `not` lets anything of another kind through",
+            ),
+            (
+                {"not": {"properties": {"amount": {"minimum": 100}}, "required": ["amount"]}},
+                "`not` would hold for calls without `amount` too: leave out `required` there",
+            ),
+            (
+                {"not": {"properties": {"force": {"const": True}}}},
+                "`const` within `not` lets anything of another kind through",
+            ),
+            (
+                {"not": {"oneOf": [{"minProperties": 3}, {"required": ["force"]}]}},
+                "`oneOf` within `not` lets anything of another kind through",
+            ),
+            (
+                {"not": {"not": {"properties": {"amount": {"maximum": 100}}}}},
+                "has a `not` within a `not`: say what must hold instead",
+            ),
         ],
     )
     def test_are_refused(self, tmp_path: Path, ask: str, when: Any, said: str) -> None:
@@ -208,6 +228,10 @@ class TestConditionsThatLoosen:
             },
             {"not": {"properties": {"path": {"pattern": "^/etc/"}}}},
             {"anyOf": [{"not": {"required": ["force"]}}, {"maxProperties": 1}]},
+            {
+                "properties": {"kind": {"type": "string", "not": {"enum": ["drop"]}}},
+                "required": ["kind"],
+            },
         ],
     )
     def test_are_taken_where_they_are_explicit(self, tmp_path: Path, when: Any) -> None:
@@ -222,3 +246,45 @@ class TestConditionsThatLoosen:
         assert word(server, "pay", amount=101) is Ask.ALWAYS
         assert word(server, "pay") is Ask.ALWAYS
         assert word(server, "pay", amount="1") is Ask.ALWAYS
+
+    @pytest.mark.parametrize(
+        ("when", "said"),
+        [
+            (
+                {"properties": {"amount": {"type": "number", "minimum": 100}}},
+                "`when` of rule 1 `minimum` beside `type` lets anything of another kind through",
+            ),
+            (
+                {"not": {"properties": {"amount": {"maximum": 100}}}},
+                "would hold for calls without `amount` too: name it under `required`",
+            ),
+            ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, "say `anyOf`"),
+        ],
+    )
+    def test_one_that_makes_stricter_must_not_be_evaded_to_a_looser_one(
+        self, tmp_path: Path, when: Any, said: str
+    ) -> None:
+        for looser in ("never", "first_use"):
+            rules = [{"when": when, "ask": "always"}, {"ask": looser}]
+            assert said in complaint(tmp_path, {"pay": rules})
+        stricter = [{"when": when, "ask": "always"}, {"ask": "always"}]
+        assert word(server_with(tmp_path, {"pay": stricter}), "pay") is Ask.ALWAYS
+
+    @pytest.mark.parametrize(
+        "when",
+        [
+            {"type": "object", "properties": {"force": {"const": True}}, "required": ["force"]},
+            {
+                "not": {
+                    "properties": {"amount": {"type": "number", "maximum": 100}},
+                    "required": ["amount"],
+                }
+            },
+        ],
+    )
+    def test_one_that_makes_stricter_may_name_what_it_is_about(
+        self, tmp_path: Path, when: Any
+    ) -> None:
+        rules = [{"when": when, "ask": "always"}, {"ask": "never"}]
+        server = server_with(tmp_path, {"pay": rules})
+        assert word(server, "pay", amount=1000, force=True) is Ask.ALWAYS
