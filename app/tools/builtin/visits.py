@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from app.outbound import Origin, UrlRefused, check_url
 from app.tools.approval.ruling import Ask, Ruling
-from app.tools.ledger import Needs
+from app.tools.effects import Needs
 from app.tools.refusal import ToolRefusal
 from app.tools.site import CallSite, site_of_call
 from tenancy.database.engine import DatabaseUnavailable

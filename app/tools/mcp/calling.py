@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from app.tools.ledger import Found, IntendedCall
+from app.tools.effects import Found, IntendedCall
 from app.tools.mcp.access import CredentialUnusable
 from app.tools.mcp.made import CHANGED, DISCONNECTED, OTHER, UNRECORDED, Made
 from app.tools.mcp.results import Room
@@ -25,7 +25,8 @@ from app.tools.waiting import InDoubt, NotApproved
 from tenancy.database.engine import DatabaseUnavailable
 
 if TYPE_CHECKING:
-    from app.tools.ledger import Entry, Ledger
+    from app.tools.effects import Entry
+    from app.tools.ledger import Ledger
     from app.tools.mcp.access import Connections, Credentials
     from app.tools.mcp.late import LateAnswers
     from app.tools.servers import McpServer

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from uuid import UUID
 
-    from app.tools.ledger import Ending, Ledger
+    from app.tools.effects import Ending
+    from app.tools.ledger import Ledger
     from app.tools.site import CallSite
     from tenancy.principal import ClaimedRun, UserId
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from mcp_types import CallToolResult
 
-    from app.tools.ledger import Ending, Entry, IntendedCall, Ledger
+    from app.tools.effects import Ending, Entry, IntendedCall
+    from app.tools.ledger import Ledger
     from app.tools.mcp.late import LateAnswers
     from app.tools.pool.leased import ToolConnection
     from app.tools.redaction import Redactor

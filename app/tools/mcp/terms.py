@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from app.tools.approval.ruling import Ask
+from app.tools.effects import Needs
 from app.tools.fingerprint import fingerprint
-from app.tools.ledger import Needs
 
 if TYPE_CHECKING:
     from app.tools.approval.ruling import Policy

@@ -10,8 +10,9 @@ import asyncpg
 import pytest
 
 from app.runs.deciding import Decision
+from app.tools.effects import Found, IntendedCall, Needs
 from app.tools.fingerprint import fingerprint
-from app.tools.ledger import Found, IntendedCall, Ledger, Needs
+from app.tools.ledger import Ledger
 from app.tools.servers import HttpTransport, McpServer, Trust
 from app.tools.site import CallSite
 from app.tools.waiting import NotApproved

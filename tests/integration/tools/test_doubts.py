@@ -12,8 +12,9 @@ import pytest
 
 from app.runs.cancelling import cancel_runs
 from app.runs.deciding import Decision
+from app.tools.effects import Entry, Found, IntendedCall, Needs
 from app.tools.fingerprint import fingerprint
-from app.tools.ledger import Entry, Found, IntendedCall, Ledger, Needs
+from app.tools.ledger import Ledger
 from app.tools.mcp.made import HAPPENED, LEFT_OUT, Made
 from app.tools.servers import HttpTransport, McpServer, Trust
 from app.tools.site import CallSite

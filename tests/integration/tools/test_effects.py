@@ -11,7 +11,8 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from app.tools.ledger import Entry, Found, IntendedCall, Ledger
+from app.tools.effects import Entry, Found, IntendedCall
+from app.tools.ledger import Ledger
 from app.tools.servers import HttpTransport, McpServer, Trust
 from app.tools.site import CallSite
 from tenancy.database.crossing import DispatchDatabase

@@ -8,7 +8,7 @@ import pytest
 
 from app.tools.approval.ruling import Ask
 from app.tools.builtin.visits import UNKNOWN, Visits
-from app.tools.ledger import Needs
+from app.tools.effects import Needs
 from app.tools.refusal import ToolRefusal
 from app.tools.site import CallSite, site_of_call
 from app.tools.waiting import NotApproved
