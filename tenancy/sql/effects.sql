@@ -27,7 +27,6 @@ CREATE OR REPLACE FUNCTION tenant.begin_effect(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-  link record;
   grant_now bigint;
   effect record;
   is_begun boolean := false;
@@ -40,19 +39,8 @@ BEGIN
   WHERE t.user_id = p_user AND t.thread_id = p_thread FOR KEY SHARE;
   PERFORM tenant.hold_fence(p_run, p_fence, p_thread);
   changed := '{}';
-  SELECT c.version, c.enabled, c.url, c.approval_version, c.grant_version INTO link
-  FROM public.connections c WHERE c.user_id = p_user AND c.server = p_server FOR SHARE;
-  answer := CASE
-    WHEN link IS NULL AND p_url IS NULL THEN
-      CASE WHEN coalesce(p_version, 1) = 1 THEN 'begun' ELSE 'stale' END
-    WHEN link IS NULL OR NOT link.enabled OR link.url IS DISTINCT FROM p_url THEN 'disconnected'
-    WHEN link.version <> coalesce(p_version, link.version) THEN 'stale'
-    ELSE 'begun'
-  END;
-  IF answer = 'begun' AND p_approval_version <> coalesce(link.approval_version, 0) THEN
-    answer := 'stale';
-  END IF;
-  grant_now := CASE WHEN p_version IS NOT NULL THEN coalesce(link.grant_version, 1) END;
+  SELECT c.answer, c.grant_version INTO answer, grant_now
+  FROM tenant.connection_of_call(p_user, p_server, p_url, p_version, p_approval_version) c;
   IF p_recorded THEN
     SELECT e.server, e.tool, e.arguments_sha256, e.state, e.key, e.result, e.started_at, e.sent,
       e.grant_version, e.repeated_for
@@ -158,6 +146,32 @@ BEGIN
   IF NOT FOUND THEN
     answer := 'in_doubt';
   END IF;
+END $$;
+
+-- Holds the connection that a call is made by, and says whether it is as its maker has read it:
+-- `begun`, `stale` or `disconnected`, as `begin_effect` answers. `grant_version` is the account's by
+-- now, null where nobody's is used.
+CREATE OR REPLACE FUNCTION tenant.connection_of_call(
+  p_user uuid, p_server text, p_url text, p_version bigint, p_approval_version bigint,
+  OUT answer text, OUT grant_version bigint
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+  link record;
+BEGIN
+  SELECT c.version, c.enabled, c.url, c.approval_version, c.grant_version INTO link
+  FROM public.connections c WHERE c.user_id = p_user AND c.server = p_server FOR SHARE;
+  answer := CASE
+    WHEN link IS NULL AND p_url IS NULL THEN
+      CASE WHEN coalesce(p_version, 1) = 1 THEN 'begun' ELSE 'stale' END
+    WHEN link IS NULL OR NOT link.enabled OR link.url IS DISTINCT FROM p_url THEN 'disconnected'
+    WHEN link.version <> coalesce(p_version, link.version) THEN 'stale'
+    ELSE 'begun'
+  END;
+  IF answer = 'begun' AND p_approval_version <> coalesce(link.approval_version, 0) THEN
+    answer := 'stale';
+  END IF;
+  grant_version := CASE WHEN p_version IS NOT NULL THEN coalesce(link.grant_version, 1) END;
 END $$;
 
 -- Records what came of a call that was begun under this key: `done` or `failed` with a result, or

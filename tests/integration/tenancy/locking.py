@@ -325,6 +325,7 @@ PARTS = {
     *("end_overdue", "note_outcome", "serve_anew", "limits_changed", "require_memory"),
     *("begin_origin", "index_item", "memory_prefix", "as_uuid", "memories_of"),
     *("missing_approval", "changed_since", "close_answered_doubts", "late_outcome"),
+    "connection_of_call",
 }
 """Called by the others only, in whose transactions they are tried."""
 
