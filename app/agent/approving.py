@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from app.agent.notes import EDITED
 from app.tools.approval.ruling import Ask
-from app.tools.calls import Outcome, error_result
 from app.tools.described import arguments_schema
 from app.tools.fingerprint import fingerprint
 from app.tools.mcp.arguments import complaint_about
+from app.tools.outcomes import Outcome, error_result
 from app.tools.texts import is_storable, shortened, storable
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from app.agent.doubting import IN_DOUBT
 from app.agent.elicitation import ELICITATION
 from app.agent.state import AskingCall, ToolTask
 from app.tools.approval.ruling import Ask, Ruling
-from app.tools.calls import NOBODY_KNOWS, UNKNOWN, Outcome, error_result
+from app.tools.outcomes import NOBODY_KNOWS, UNKNOWN, Outcome, error_result
 from app.tools.questions import Asked
 from app.tools.waiting import InDoubt, NotApproved
 

@@ -17,8 +17,9 @@ from app.agent.gate import complaint_about_call, gated, needs_gate, require_appr
 from app.agent.notes import with_notes
 from app.agent.state import AgentState, AskingCall, ToolTask
 from app.stopping import stop_of
-from app.tools.calls import error_result, run_call
+from app.tools.calls import run_call
 from app.tools.fingerprint import fingerprint
+from app.tools.outcomes import error_result
 from app.tools.questions import questions_of_call
 from app.tools.site import CallSite, site_of_call
 from app.tools.waiting import MustWait

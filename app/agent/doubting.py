@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.tools.calls import NOBODY_KNOWS, Outcome, error_result
 from app.tools.described import arguments_schema
 from app.tools.fingerprint import fingerprint
+from app.tools.outcomes import NOBODY_KNOWS, Outcome, error_result
 
 if TYPE_CHECKING:
     from langchain_core.messages import ToolMessage

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from app.tools.calls import METADATA
+from app.tools.outcomes import METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,10 +10,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from enum import StrEnum
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import structlog
 from langchain_core.messages import ToolCall, ToolMessage
@@ -21,6 +19,14 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import ValidationError
 
 from app.stopping import end_task, until_done_or_cancelled
+from app.tools.outcomes import (
+    METADATA,
+    NOBODY_KNOWS,
+    UNKNOWN,
+    Outcome,
+    error_result,
+    result_message,
+)
 from app.tools.refusal import ToolRefusal
 from app.tools.waiting import InDoubt, MustWait, NotApproved
 
@@ -34,37 +40,11 @@ log = structlog.get_logger(__name__)
 END_SECONDS = 2.0
 """How long a call that was cut off may take to clean up, before it is left to itself."""
 
-UNKNOWN = "There is no tool of this name."
 STOPPED = "This call was stopped before it had a result."
 NOT_BEGUN = "This call was stopped before it began."
 TIMED_OUT = "The tool did not answer in time."
 TIMED_OUT_CHANGING = "The tool did not answer in time. It may have had an effect."
-NOBODY_KNOWS = (
-    "This call was begun, and nobody knows what came of it. It may have had an effect, so it was"
-    " not made again."
-)
 FAILED = "The tool failed."
-UNREADABLE = "The tool's answer could not be read."
-
-METADATA = "stoa"
-"""Where a message says how its call went."""
-
-
-class Outcome(StrEnum):
-    """How a call went, for whoever shows it."""
-
-    OK = "ok"
-    ERROR = "error"
-    STOPPED = "stopped"
-    TIMEOUT = "timeout"
-    CUT = "cut"
-    """It went well, and its result was too long to be kept whole."""
-    LOST = "lost"
-    """Nobody knows whether it had an effect."""
-    REJECTED = "rejected"
-    """The person did not let it be made."""
-    EXPIRED = "expired"
-    """Nobody said in time whether it may be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +119,9 @@ async def run_call(
     try:
         if tool is None:
             known = None if earlier is None else await earlier.result_of(call)
-            return error_result(call, UNKNOWN) if known is None else _result(call, None, known)
+            return (
+                error_result(call, UNKNOWN) if known is None else result_message(call, None, known)
+            )
         async with _turn(slots, stop) as is_given:
             if not is_given:
                 return await _not_begun(call, tool, earlier)
@@ -163,7 +145,7 @@ async def _not_begun(call: ToolCall, tool: AgentTool, earlier: EarlierCalls | No
     if earlier is not None and tool.server is not None:
         known = await earlier.result_of(call)
         if known is not None:
-            return _result(call, tool, known)
+            return result_message(call, tool, known)
     return error_result(call, NOT_BEGUN, tool, Outcome.STOPPED)
 
 
@@ -254,7 +236,7 @@ def _outcome(
         MustWait: it ended with something that its person has to say first.
     """
     if error is None:
-        return _result(call, tool, task.result())
+        return result_message(call, tool, task.result())
     if isinstance(error, MustWait):
         raise error
     if isinstance(error, ToolRefusal):
@@ -272,50 +254,3 @@ def _outcome(
 def _is_about_arguments(error: ValidationError, tool: BaseTool) -> bool:
     schema = tool.args_schema
     return isinstance(schema, type) and error.title == schema.__name__
-
-
-def _result(call: ToolCall, tool: AgentTool | None, answer: object) -> ToolMessage:
-    """The tool's answer under an id of its own, so that it is the same in every copy.
-
-    What a tool leaves beside its content stays out: it need not be storable.
-    """
-    if not isinstance(answer, ToolMessage):
-        return error_result(call, UNREADABLE, tool)
-    said = answer.response_metadata.get(METADATA)
-    outcome = said.get("outcome") if isinstance(said, dict) else None
-    if outcome not in set(Outcome):
-        outcome = Outcome.ERROR if answer.status == "error" else Outcome.OK
-    return _message(call, answer.content, answer.status, Outcome(outcome), tool)
-
-
-def error_result(
-    call: ToolCall,
-    text: str,
-    tool: AgentTool | None = None,
-    outcome: Outcome = Outcome.ERROR,
-) -> ToolMessage:
-    """The result of a call that came to nothing, in words for the model."""
-    return _message(call, text, "error", outcome, tool)
-
-
-def _message(
-    call: ToolCall,
-    content: Any,  # noqa: ANN401
-    status: Literal["success", "error"],
-    outcome: Outcome,
-    tool: AgentTool | None,
-) -> ToolMessage:
-    told = {
-        "server": None if tool is None else tool.server,
-        "tool": call["name"] if tool is None else tool.own_name or tool.name,
-        "seconds": 0.0,
-        "outcome": outcome.value,
-    }
-    return ToolMessage(
-        content,
-        id=str(uuid4()),
-        tool_call_id=call["id"] or "",
-        name=call["name"],
-        status=status,
-        response_metadata={METADATA: told},
-    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from app.tools.calls import Outcome
+from app.tools.outcomes import Outcome
 
 if TYPE_CHECKING:
     from app.tools.mcp.results import Content

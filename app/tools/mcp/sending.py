@@ -11,10 +11,10 @@ import structlog
 
 from app import faults
 from app.stopping import end_task
-from app.tools.calls import Outcome
 from app.tools.mcp.made import LOST, TELLING_QUESTION, TIMED_OUT, Made
 from app.tools.mcp.progress import ProgressEvents
 from app.tools.mcp.results import Room, read_result
+from app.tools.outcomes import Outcome
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.questions import Asked
 from app.tools.waiting import InDoubt

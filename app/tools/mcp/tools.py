@@ -11,12 +11,13 @@ from pydantic import PrivateAttr
 
 from app.tools.approval.policy import ToolPolicy
 from app.tools.approval.word import PersonsWord
-from app.tools.calls import METADATA, AgentTool, Outcome
+from app.tools.calls import AgentTool
 from app.tools.mcp.arguments import complaint_about
 from app.tools.mcp.made import Made
 from app.tools.mcp.names import tool_name
 from app.tools.mcp.schemas import Schema, visible_schema
 from app.tools.mcp.terms import Terms
+from app.tools.outcomes import METADATA, Outcome
 from app.tools.site import site_of_call
 from app.tools.texts import shortened, storable
 from tenancy.database.engine import DatabaseUnavailable

@@ -18,8 +18,8 @@ from app.agent.gate import UNREADABLE
 from app.agent.graphs import SYSTEM_PROMPT
 from app.models.chat import build_chat_model
 from app.tools.approval.ruling import Ask
-from app.tools.calls import NOBODY_KNOWS
 from app.tools.fingerprint import fingerprint
+from app.tools.outcomes import NOBODY_KNOWS
 from app.tools.questions import Question
 from tests.integration.agent.conversation import THREAD, Conversation
 from tests.integration.agent.deciding import (
