@@ -195,7 +195,9 @@ class Settings(BaseSettings):
     approval_seconds: float = Field(
         30 * 86400,
         gt=0,
-        description="How long people have to decide; what nobody decided in time is rejected.",
+        le=10 * 365 * 86400,
+        description="How long people have to decide, and how long a conversation stays open for"
+        " what was approved in it. What nobody decided in time is not done.",
     )
     mcp_own_servers: bool = Field(
         False, description="Whether people may add servers of their own, by a public HTTPS URL."

@@ -115,6 +115,13 @@ class TestSettingsThatDoNotFitEachOther:
         assert said.startswith("STOA_LEASE_SECONDS must be at least twice STOA_HEARTBEAT_SECONDS")
 
 
+class TestATimeToDecide:
+    @pytest.mark.parametrize("seconds", ["0", "inf", "nan", "1e18"])
+    def test_that_no_calendar_has_is_refused(self, complaint: Complaint, seconds: str) -> None:
+        said = complaint(STOA_APPROVAL_SECONDS=seconds)
+        assert said.startswith("STOA_APPROVAL_SECONDS: Input should be")
+
+
 class TestAVariableThatNobodyFilledIn:
     @pytest.mark.parametrize("name", ["embedding_model", "public_url", "vault_keys"])
     def test_is_no_setting(

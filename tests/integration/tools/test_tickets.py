@@ -238,11 +238,10 @@ class TestAnAnswer:
 
 class TestTheOperatorsExample:
     async def test_gives_each_person_tickets_of_their_own(self, tmp_path: Path) -> None:
-        entry = json.loads(EXAMPLE.read_text(encoding="utf-8"))
-        # As the page says of a checkout.
-        entry["mcpServers"]["tickets"]["stoa"]["readable"] = [str(SOURCE)]
-        named = tmp_path / "mcp.json"
-        named.write_text(json.dumps(entry), encoding="utf-8")
+        # As the pages say of a checkout.
+        text = EXAMPLE.read_text(encoding="utf-8").replace("/opt/stoa", str(SOURCE.parent))
+        named = tmp_path / "tickets.json"
+        named.write_text(text, encoding="utf-8")
         server = Catalogue.load([named]).servers["tickets"]
         async with running_pool(tmp_path, "auto") as pool:
             async with pool.lease(somebody(), server, NO_CREDENTIAL) as connection:
@@ -255,3 +254,9 @@ class TestTheOperatorsExample:
         assert {tool for tool in tools if trust.is_read_only(tool)} == {"get", "list"}
         assert all(trust.is_idempotent(tool) for tool in tools)
         assert trust.idempotency_ttl_seconds == 86400
+        words = {tool: server.approval.of(tool).word for tool in tools}
+        assert words == {
+            **dict.fromkeys(("create", "update"), "first_use"),
+            **dict.fromkeys(("get", "list"), "never"),
+            "close": "always",
+        }
