@@ -185,7 +185,7 @@ RULES: Mapping[str, TableRules] = {
     "approvals": TableRules(
         service=_own(
             *("state", "decision", "decided_arguments", "decided_sha256", "for_thread", "reason"),
-            *("replies", "decided_at"),
+            *("replies", "decided_at", "refusals"),
         ),
         dispatch=Access(
             {

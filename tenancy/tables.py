@@ -144,6 +144,7 @@ approvals = Table(
     _at("created_at"),
     _at("expires_at"),
     _at("decided_at"),
+    Column("refusals", Integer),
 )
 
 idempotency_keys = Table(

@@ -20,7 +20,8 @@ STATEMENTS = (
     # What must still hold when the call is made: the versions. ``subject`` is what an approval
     # opens for the rest of the thread where the policy asks at the first use only: empty for the
     # tool, or the host that it turns to; null where it is for this call alone. Names of a person's
-    # own servers (``is_own``) are theirs, as what they write is.
+    # own servers (``is_own``) are theirs, as what they write is. ``refusals`` counts decisions that
+    # were refused, as many as are put on record.
     """
     CREATE TABLE approvals (
       user_id uuid NOT NULL DEFAULT tenant.user_id(),
@@ -58,6 +59,7 @@ STATEMENTS = (
       created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
       expires_at timestamptz NOT NULL,
       decided_at timestamptz,
+      refusals int NOT NULL DEFAULT 0,
       PRIMARY KEY (user_id, approval_id),
       UNIQUE (user_id, run_id, interrupt_id, tool_call_id),
       FOREIGN KEY (user_id, run_id) REFERENCES runs ON DELETE CASCADE,

@@ -34,7 +34,7 @@ BEGIN
   WHERE said.text IS NOT NULL;
 END $$;
 
--- Puts on record what became of a question to a person.
+-- Puts on record what became of a question to a person; their reason with their decision, once.
 CREATE OR REPLACE FUNCTION tenant.audit_approval(
   p_actor text, p_action text, p_approval public.approvals,
   p_why text DEFAULT NULL, p_decision text DEFAULT NULL
@@ -45,7 +45,7 @@ LANGUAGE sql AS $$
     p_approval.tool_call_id, p_approval.server, p_approval.tool, p_approval.is_own,
     p_approval.approval_id, coalesce(p_decision, p_approval.decision), p_why,
     coalesce(p_approval.decided_sha256, p_approval.arguments_sha256), p_approval.policy_version,
-    p_approval.expires_at, p_approval.reason
+    p_approval.expires_at, CASE WHEN p_action = 'decided' THEN p_approval.reason END
   )
 $$;
 

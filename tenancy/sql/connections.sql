@@ -112,10 +112,19 @@ BEGIN
     UPDATE public.connections c SET
       approval = p_rules, approval_version = c.approval_version + 1, updated_at = clock_timestamp()
     WHERE c.user_id = p_user AND c.connection_id = held.connection_id;
-    PERFORM tenant.audit(
-      p_user, 'person', 'rules_changed', NULL, NULL, NULL, p_server, NULL, p_own,
-      p_reason => p_rules::text
-    );
+    -- A record is kept for good: not of somebody who does nothing else.
+    IF 20 > (
+      SELECT count(*) FROM (
+        SELECT a.action, a.at FROM public.audit a WHERE a.user_id = p_user
+        ORDER BY a.audit_id DESC LIMIT 20
+      ) AS last
+      WHERE last.action = 'rules_changed' AND last.at > clock_timestamp() - interval '1 hour'
+    ) THEN
+      PERFORM tenant.audit(
+        p_user, 'person', 'rules_changed', NULL, NULL, NULL, p_server, NULL, p_own,
+        p_reason => p_rules::text
+      );
+    END IF;
   END IF;
   RETURN held.connection_id;
 END $$;

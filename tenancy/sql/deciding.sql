@@ -71,7 +71,7 @@ BEGIN
     END;
     IF refused IS NOT NULL THEN
       IF refused <> 'unknown' THEN
-        PERFORM tenant.audit_approval('person', 'refused', stands, refused, given.decision);
+        PERFORM tenant.record_refusal(stands, refused, given.decision);
       END IF;
       DELETE FROM public.idempotency_keys k
       WHERE k.user_id = p_user AND k.route = p_route AND k.key = p_key;
@@ -116,9 +116,27 @@ DECLARE
   stands public.approvals;
 BEGIN
   PERFORM tenant.begin_write(p_user);
+  PERFORM 1 FROM public.runs r JOIN public.approvals a USING (user_id, run_id)
+  WHERE a.user_id = p_user AND a.approval_id = p_approval
+  FOR NO KEY UPDATE OF r;
   SELECT a.* INTO stands FROM public.approvals a
   WHERE a.user_id = p_user AND a.approval_id = p_approval;
   IF FOUND THEN
-    PERFORM tenant.audit_approval('person', 'refused', stands, p_why, p_decision);
+    PERFORM tenant.record_refusal(stands, p_why, p_decision);
+  END IF;
+END $$;
+
+-- Puts on record that a decision was refused: a hundred times of one question, since a record is kept
+-- for good and to ask again costs nothing. The caller holds the run.
+CREATE OR REPLACE FUNCTION tenant.record_refusal(
+  p_approval public.approvals, p_why text, p_decision text
+) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE public.approvals a SET refusals = a.refusals + 1
+  WHERE a.user_id = p_approval.user_id AND a.approval_id = p_approval.approval_id
+    AND a.refusals < 100;
+  IF FOUND THEN
+    PERFORM tenant.audit_approval('person', 'refused', p_approval, p_why, p_decision);
   END IF;
 END $$;

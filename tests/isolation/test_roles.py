@@ -74,7 +74,7 @@ SCHEDULING = {
         *("check_wanted_at", "checking_until"),
     ),
     "effects": ("started_at", "sent", "late_at"),
-    "approvals": ("approval_id", "kind", "decision", "decided_at"),
+    "approvals": ("approval_id", "kind", "decision", "decided_at", "refusals"),
     "audit": ("audit_id", "at", "actor", "action", "approval_id", "decision", "why"),
     "audit_texts": ("audit_id", "kind"),
 }

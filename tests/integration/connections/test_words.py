@@ -123,6 +123,17 @@ class TestAPersonsWord:
             ("person", "rules_changed", None, "server", "mine"),
         ]
 
+    async def test_is_on_record_twenty_times_in_a_row_at_most(
+        self, database: TestDatabase, superuser: asyncpg.Connection, alice: Principal
+    ) -> None:
+        async with running_process(database, TICKETS) as process:
+            for number in range(21):
+                asks = (Ask.ALWAYS, Ask.FIRST_USE)[number % 2]
+                await process.changes.say_approval(alice, "tickets", {"*": asks})
+            assert len(await records(superuser, alice.user_id)) == 20
+            after = await process.connections.find(alice, "tickets")
+            assert after.word.version == 21
+
 
 class TestAGrant:
     """What an approval goes by: whose account a call is made with."""

@@ -324,7 +324,13 @@ PARTS = {
     *("count_usage", "count_tool_calls", "hold_models", "free_seat", "grant_seats", "weigh_user"),
     *("end_overdue", "note_outcome", "serve_anew", "limits_changed", "require_memory"),
     *("begin_origin", "index_item", "memory_prefix", "as_uuid", "memories_of"),
-    *("missing_approval", "changed_since", "close_answered_doubts", "late_outcome"),
+    *(
+        "record_refusal",
+        "missing_approval",
+        "changed_since",
+        "close_answered_doubts",
+        "late_outcome",
+    ),
     "connection_of_call",
 }
 """Called by the others only, in whose transactions they are tried."""

@@ -102,6 +102,19 @@ class TestARecord:
         ]
         assert await asking.texts() == set()
 
+    async def test_is_not_made_longer_by_asking_again_and_again(self, asking: Asking) -> None:
+        run_id = await asking.waiting()
+        asked = await asking.approval(run_id)
+        await asking.decide(run_id, Decision(asked.approval_id, "reject", reason="My aunt is ill."))
+        await asking.superuser.execute("UPDATE approvals SET refusals = 98")
+        for _ in range(3):
+            with pytest.raises(ApprovalClosed):
+                await asking.decide(run_id, approve(asked))
+        actions = [action for (action,) in await asking.audit()]
+        assert actions == ["asked", "decided", "refused", "refused"]
+        reasons = "SELECT count(*) FROM audit_texts WHERE kind = 'reason'"
+        assert await asking.superuser.fetchval(reasons) == 1
+
     async def test_has_a_persons_words_apart_from_the_facts(self, asking: Asking) -> None:
         run_id = await asking.waiting()
         asked = await asking.approval(run_id)
