@@ -109,8 +109,10 @@ def only_loaded(part: dict[str, Any]) -> bool:
 def _object(line: bytes) -> dict[str, Any]:
     try:
         part = json.loads(line)
-    except (ValueError, RecursionError):
+    except (json.JSONDecodeError, UnicodeDecodeError):
         raise ModelMalformed from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists without end
+        raise ModelMalformed(by_the_model=True) from None
     if not isinstance(part, dict):
         raise ModelMalformed
     if error := part.get("error"):
@@ -145,7 +147,7 @@ def _check_call(call: object) -> None:
     if not isinstance(function.get("name"), str) or not isinstance(arguments, dict):
         raise ModelMalformed
     if not _is_shallow(arguments, DEEPEST):
-        raise ModelMalformed
+        raise ModelMalformed(by_the_model=True)
 
 
 def _is_shallow(value: object, deep: int) -> bool:

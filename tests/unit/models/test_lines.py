@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.models.errors import ModelFailed, ModelMalformed, ModelStreamCut
+from app.models.failures import failure_of_pool
 from app.models.lines import MAX_LINE, AnswerCheck, LineReader, only_loaded
 
 LINES = [b'{"a":1}', '{"text":"grüß 你"}'.encode(), b'{"done":true}']
@@ -42,16 +43,23 @@ class TestChecking:
             b'{"message":{"tool_calls":{}}}',
             b'{"message":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}',
             b'{"message":{"tool_calls":[{"function":{"arguments":{}}}]}}',
-            b'{"message":{"tool_calls":[{"function":{"name":"f","arguments":{"a":'
-            + b"[" * 64
-            + b"]" * 64
-            + b"}}}]}}",
-            b"[" * 100_000,
+            b'{"message":"\xff"}',
         ],
     )
     def test_what_is_no_line_of_an_answer_is_malformed(self, line: bytes) -> None:
-        with pytest.raises(ModelMalformed):
+        with pytest.raises(ModelMalformed) as refused:
             AnswerCheck().line(line)
+        assert failure_of_pool(refused.value) == "failed"
+
+    @pytest.mark.parametrize(
+        "argument", [b"[" * 64 + b"]" * 64, b"[" * 100_000, b"9" * 5_000], ids=len
+    )
+    def test_what_only_a_model_writes_is_not_held_against_its_server(self, argument: bytes) -> None:
+        """Others' calls would wait for the server, as long as somebody has the model write it."""
+        call = b'{"message":{"tool_calls":[{"function":{"name":"f","arguments":{"a":%b}}}]}}'
+        with pytest.raises(ModelMalformed) as refused:
+            AnswerCheck().line(call % argument)
+        assert failure_of_pool(refused.value) is None
 
     def test_an_error_line_is_a_failure(self) -> None:
         with pytest.raises(ModelFailed):
