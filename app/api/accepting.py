@@ -14,6 +14,7 @@ from app.api.resume_decisions import decisions_for
 from app.api.resume_requests import check_alone, to_resume
 from app.api.run_requests import run_metadata, to_run_request
 from app.runs.approvals import ApprovalFilter, list_approvals
+from app.runs.events import read_log
 from app.runs.idempotency import made_before
 from app.runs.input_rules import title_of
 from app.runs.resuming import find_waiting_run, require_waiting, resume_run
@@ -164,10 +165,19 @@ async def _decide(
     )
     if not decided.is_new:
         return Accepted(decided.run, Wanted())
-    # Where the run waits on, what it still asks is told again: its log ends with that.
-    after = decided.after if decided.resumed else max(decided.after - 1, 0)
+    after = decided.after
+    if not decided.resumed and await _ends_with_values(services, principal, run, after):
+        after -= 1
     wanted = Wanted(after, modes=resume.stream_modes, subgraphs=resume.stream_subgraphs)
     return Accepted(decided.run, wanted)
+
+
+async def _ends_with_values(
+    services: Services, principal: Principal, run: Run, last_seq: int
+) -> bool:
+    """Whether the log of a run that waits ends with what it asks, which is told again then."""
+    page = await read_log(services.database, principal, run.run_id, last_seq - 1)
+    return page is not None and [event.event for event in page.events] == ["values"]
 
 
 async def _accept_run(

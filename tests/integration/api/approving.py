@@ -85,13 +85,13 @@ class Asked(Waiting):
 
 
 async def asked(
-    service: RunningService, *calls: ToolCall, client: httpx.AsyncClient | None = None
+    service: RunningService, *calls: ToolCall, client: httpx.AsyncClient | None = None, **run: Any
 ) -> Asked:
     """A thread, of somebody new unless told, whose run waits since its agent wants to do this."""
     client = client or service.client(uuid4().hex)
     service.model.enqueue(Script(text="I will write.", tool_calls=calls or (note("one"),)))
     thread_id = await new_thread(client)
-    location = await start_run(client, thread_id, "Write it down")
+    location = await start_run(client, thread_id, "Write it down", **run)
     log = await read_run(client, location)
     assert status_of(log) == "interrupted", log
     return Asked(client, f"/threads/{thread_id}", location, "agent", log)

@@ -157,6 +157,19 @@ class TestAnAnswerToOneOfTwoCallsThatAsk:
         assert {*ids} == (await waiting.results()).keys()
         assert (await waiting.run())["state"] == "success"
 
+    async def test_tells_nothing_twice_where_the_run_streams_no_values(
+        self, service: RunningService
+    ) -> None:
+        both = (ToolCall(name=each, arguments={}) for each in ("desk__ask", "post__ask"))
+        waiting = await asked(service, *both, modes=("messages-tuple",))
+        ((_, value),) = (await waiting.questions()).items()
+        ids = [each["tool_call_id"] for each in value["calls"]]
+        (key,) = {each["key"] for call in value["calls"] for each in call["questions"]}
+        frames = await waiting.answer_and_read(
+            {"replies": {ids[0]: {key: {"action": "decline"}}}}, stream_mode=["messages-tuple"]
+        )
+        assert [each.event for each in frames] == ["end"]
+
 
 class TestAnAnswerAboutACallOfWhichNobodyHeardTheEnd:
     async def test_says_what_became_of_it(self, service: RunningService) -> None:
