@@ -24,7 +24,7 @@ ELICITATION = "elicitation"
 MOST_QUESTIONS = 16
 """In one round of one call."""
 MOST_QUESTION_BYTES = 128 * 1024
-"""Of one question, as JSON."""
+"""Of all of these together, as JSON: a turn may make many calls, and its state holds them."""
 
 _ACTIONS = ("accept", "decline", "cancel")
 _UNANSWERED = {"action": "cancel"}
@@ -46,7 +46,7 @@ def questions_for(task: ToolTask) -> CallQuestions:
 def elicited(questions: Sequence[Question]) -> dict[str, Any] | None:
     """What a call asks; None where its server asks more at once than it may, or what may not be."""
     asked = [_question_json(question) for question in questions]
-    too_large = any(len(json.dumps(each)) > MOST_QUESTION_BYTES for each in asked)
+    too_large = len(json.dumps(asked)) > MOST_QUESTION_BYTES
     if not 0 < len(asked) <= MOST_QUESTIONS or too_large or not is_storable(asked):
         return None
     return {"kind": ELICITATION, "questions": asked}

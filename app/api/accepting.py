@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tenancy.scheduler.limits import Limits
 
 MOST_ASKED = 1000
-"""Questions of one run among which those of its interrupts are looked for, the newest first."""
+"""Questions of one run's open interrupts."""
 
 
 class NothingToContinue(InvalidInput):
@@ -154,7 +154,8 @@ async def _decide(
         Those of ``decisions_for`` and ``decide``.
     """
     async with services.database.reading(principal) as tx:
-        rows = await list_approvals(tx, ApprovalFilter(run_id=run.run_id), limit=MOST_ASKED)
+        these = ApprovalFilter(run_id=run.run_id, interrupts=asked.keys())
+        rows = await list_approvals(tx, these, limit=MOST_ASKED)
     decided = await decide_and_announce(
         services,
         principal,

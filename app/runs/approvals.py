@@ -98,6 +98,8 @@ class ApprovalFilter:
     run_id: UUID | None = None
     server: str | None = None
     ids: Collection[UUID] | None = None
+    interrupts: Collection[str] | None = None
+    """Under which they are asked, by their ids."""
 
 
 _FIELDS = tuple(approvals.c[name] for name in Approval.__dataclass_fields__ if name in approvals.c)
@@ -193,6 +195,8 @@ def _conditions(tx: TenantRead, wanted: ApprovalFilter) -> list[ColumnElement[bo
     ]
     if wanted.ids is not None:
         conditions.append(columns.approval_id.in_(list(wanted.ids)))
+    if wanted.interrupts is not None:
+        conditions.append(columns.interrupt_id.in_(list(wanted.interrupts)))
     return conditions
 
 

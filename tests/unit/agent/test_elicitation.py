@@ -63,8 +63,13 @@ class TestACallThatStopsAtQuestions:
             (0, []),
             (0, [SEAT] * (MOST_QUESTIONS + 1)),
             (0, [Question("x" * MOST_QUESTION_BYTES, None)]),
+            (0, [Question(f"{n}" * (MOST_QUESTION_BYTES // 2), None) for n in (1, 2)]),
+            (0, [Question("How many?", {"properties": {"n": {"maximum": 2**64}}})]),
         ],
-        ids=["too often", "nothing", "too much", "at too great length"],
+        ids=[
+            *("too often", "nothing", "too much", "at too great length"),
+            *("at too great length together", "what no thread keeps"),
+        ],
     )
     def test_is_over_where_its_server_asks_more_than_it_may(
         self, rounds: int, questions: list[Question]
