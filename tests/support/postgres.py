@@ -6,6 +6,7 @@ starts one in a container; otherwise it is the embedded one in a folder that goe
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import shutil
@@ -15,11 +16,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
+from uuid import uuid4
 
 import asyncpg
 from sqlalchemy.engine import URL, make_url
 
 from app.dev.postgres import EmbeddedPostgres
+from tenancy.migrate import RoleDsns, migrate
 
 Role = Literal["owner", "service", "dispatch", "maintenance"]
 ROLES: Final[tuple[Role, ...]] = ("service", "dispatch", "maintenance")
@@ -32,6 +35,8 @@ class PostgresServer:
     superuser: URL
     suffix: str = field(default_factory=lambda: secrets.token_hex(4))
     password: str = field(default_factory=secrets.token_hex)
+    _migrated: list[str] = field(default_factory=list, compare=False)
+    _migrating: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False)
 
     def dsn(self, role: Role, database: str) -> str:
         """Return the address of a database for a role; the owner's is the superuser's."""
@@ -47,6 +52,22 @@ class PostgresServer:
     async def copy_database(self, source: str, name: str) -> None:
         """Create a database as a copy of one that nobody is connected to: faster than migrating."""
         await self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{source}"')
+
+    async def template(self) -> str:
+        """A migrated, empty database that nobody is connected to: made once, to be copied."""
+        async with self._migrating:
+            if not self._migrated:
+                name = f"stoa_template_{uuid4().hex[:12]}"
+                await self.create_database(name)
+                self._migrated.append(name)
+                dsns = RoleDsns(*(self.dsn(role, name) for role in ROLES))
+                await asyncio.to_thread(migrate, self.dsn("owner", name), dsns)
+        return self._migrated[0]
+
+    async def drop_template(self) -> None:
+        """Drop it, if there is one."""
+        while self._migrated:
+            await self.drop_database(self._migrated.pop())
 
     async def drop_database(self, name: str) -> None:
         """Drop a database, whoever is connected to it."""
@@ -74,6 +95,7 @@ async def postgres_server() -> AsyncIterator[PostgresServer]:
         try:
             yield server
         finally:
+            await server.drop_template()
             await server.drop_roles()
     elif os.environ.get("STOA_TEST_POSTGRES") == "container":
         # Asks for a Docker engine when it is imported.

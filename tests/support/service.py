@@ -21,10 +21,9 @@ from app.api.process import WebServer, listen_on, server_config
 from app.api.services import Services, open_services
 from app.settings import Settings
 from app.worker.process import run_worker
-from tenancy.migrate import RoleDsns, migrate
 from tests.support.issuer import AUDIENCE, TestIssuer
 from tests.support.model_server import ScriptedModelServer
-from tests.support.postgres import ROLES, PostgresServer
+from tests.support.postgres import PostgresServer
 
 
 @dataclass
@@ -129,12 +128,10 @@ async def running_worker(settings: Settings) -> AsyncIterator[asyncio.Event]:
 
 @asynccontextmanager
 async def migrated_database(postgres: PostgresServer) -> AsyncIterator[str]:
-    """A database of its own, brought to the present schema by the real migrations."""
+    """A database of its own, as the real migrations made it."""
     name = f"stoa_{uuid4().hex[:12]}"
-    await postgres.create_database(name)
+    await postgres.copy_database(await postgres.template(), name)
     try:
-        dsns = RoleDsns(*(postgres.dsn(role, name) for role in ROLES))
-        await asyncio.to_thread(migrate, postgres.dsn("owner", name), dsns)
         yield name
     finally:
         await postgres.drop_database(name)

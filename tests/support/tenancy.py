@@ -76,15 +76,9 @@ async def postgres() -> AsyncIterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-async def template(postgres: PostgresServer) -> AsyncIterator[TestDatabase]:
+async def template(postgres: PostgresServer) -> TestDatabase:
     """A migrated, empty database that nobody is connected to."""
-    database = TestDatabase(postgres, f"stoa_template_{uuid4().hex[:12]}")
-    await postgres.create_database(database.name)
-    try:
-        await database.migrate()
-        yield database
-    finally:
-        await postgres.drop_database(database.name)
+    return TestDatabase(postgres, await postgres.template())
 
 
 @pytest.fixture(scope="session")
