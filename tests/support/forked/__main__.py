@@ -34,6 +34,11 @@ _LOADED_WHEN_NEEDED: Final = (
     "app.worker.process",
     "app.admin",
     "app.logging",
+    "app.tools.pool.calling",
+    "app.tools.pool.opening",
+    "app.tools.pool.pacing",
+    "app.tools.stdio.child",
+    "anyio._backends._asyncio",
     "uvloop",
     "tenancy.migrate",
 )
