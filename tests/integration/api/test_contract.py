@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
+from pathlib import Path
+
+import pytest
 
 from tests.support.service import RunningService
 
-EXAMPLES = int(os.environ.get("STOA_TEST_SCHEMATHESIS_EXAMPLES", "3"))
+EVERYDAY = (f"--config-file={Path(__file__).parent / 'everyday.toml'}",)
+CASES = ("--phases=examples,coverage", "--generation-deterministic")
+"""Every case that the document itself gives, the same each time."""
+CASES_AT_NIGHT = ("--phases=examples,coverage,fuzzing,stateful", "--max-examples=10")
 
 
 class TestTheDocument:
-    async def test_is_kept_whatever_is_sent(self, service: RunningService) -> None:
+    @pytest.mark.timeout(1800)
+    async def test_is_kept_whatever_is_sent(self, service: RunningService, nightly: bool) -> None:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            "-m",
-            "schemathesis.cli",
-            "run",
-            f"{service.url}/openapi.json",
-            f"--max-examples={EXAMPLES}",
+            *("-m", "schemathesis.cli"),
+            *(() if nightly else EVERYDAY),
+            *("run", f"{service.url}/openapi.json"),
+            *(CASES_AT_NIGHT if nightly else CASES),
             "--exclude-operation-id=join_thread_stream",  # their answers have no end
             "--exclude-operation-id=follow_own_events",
             "--checks=not_a_server_error,status_code_conformance,content_type_conformance,"
