@@ -38,6 +38,11 @@ REJECTED = (
 )
 
 
+def may_ask(call: ToolCall, tool: AgentTool) -> bool:
+    """Whether its policy may want a call to have the person's word, if it can be made at all."""
+    return tool.policy is not None and tool.policy.ruling(call["args"]).ask is not Ask.NEVER
+
+
 def ruling_on(call: ToolCall, tool: AgentTool | None) -> Ruling | None:
     """What its policy says of a call that may need the person's word; None: it needs nobody's.
 

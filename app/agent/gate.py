@@ -5,9 +5,10 @@ What needs no word waits with the rest: the calls of a turn are made together.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from app.agent.approving import approval_wanted, ruling_on
+from app.agent.approving import approval_wanted, may_ask, ruling_on
 from app.agent.asking import waiting_call
 from app.agent.state import ToolTask
 from app.tools.approval.ruling import Ask
@@ -42,7 +43,7 @@ def needs_gate(message: AIMessage, tools: Mapping[str, AgentTool]) -> bool:
     One of a tool that is not known here may: whoever looks may be no run, with nothing to go by.
     """
     return any(
-        call["name"] not in tools or ruling_on(call, tools[call["name"]]) is not None
+        call["name"] not in tools or may_ask(call, tools[call["name"]])
         for call in message.tool_calls
     )
 
@@ -51,10 +52,12 @@ async def gated(
     message: AIMessage, tools: Mapping[str, AgentTool], permissions: Permissions | None
 ) -> list[AskingCall]:
     """All calls of a message, each with what it asks of the person, if anything."""
-    return [
-        await _gated(call, message.id or "", tools.get(call["name"]), permissions)
-        for call in message.tool_calls
-    ]
+    waiting = []
+    for call in message.tool_calls:
+        waiting.append(await _gated(call, message.id or "", tools.get(call["name"]), permissions))
+        # To check arguments by a schema is work for the processor: others' runs go on meanwhile.
+        await asyncio.sleep(0)
+    return waiting
 
 
 def complaint_about_call(call: ToolCall) -> str | None:
