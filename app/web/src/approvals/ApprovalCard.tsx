@@ -5,7 +5,7 @@ import { useTranslation } from "react-i18next";
 import type { Approval } from "../api/approvals";
 import { useNow } from "../layout/useNow";
 import { momentText } from "../tools/connectionText";
-import { changesText, expiryText, refusalText, titleText } from "./approvalText";
+import { changedCodes, changesText, expiryText, refusalText, titleText } from "./approvalText";
 import classes from "./Approvals.module.css";
 import { CallDecision } from "./CallDecision";
 import { useCardDraft } from "./cardDraft";
@@ -116,7 +116,7 @@ export function ApprovalCard({ approval, isAwaited = false }: ApprovalCardProps)
       ) : (
         <>
           {kind === "in_doubt" && <p>{t("approvals.doubtText")}</p>}
-          <Changes codes={asked.changed ?? asked.known?.changed ?? []} />
+          <Changes codes={changedCodes(asked)} />
           <Words asked={asked} server={approval.server} />
           <Decision {...{ approval, drafting, deciding }} />
           <Expiry approval={approval} />

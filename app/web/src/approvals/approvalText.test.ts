@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import {
   alwaysText,
+  changedCodes,
   changesText,
   closedText,
   expiryText,
@@ -33,6 +34,12 @@ describe("what is asked", () => {
     // What may have happened is not rejected by anybody's silence.
     expect(until("2026-11-30T12:00:00Z", "in_doubt")).toContain("approvals.doubtExpires ");
     expect(until("2027-03-01T12:00:00Z", "in_doubt")).toContain("approvals.doubtExpiresOn ");
+  });
+
+  it("finds what has changed where a repeat is asked about again", () => {
+    expect(changedCodes({ known: { why: "lost", changed: ["schema"] } })).toEqual(["schema"]);
+    expect(changedCodes({ changed: ["policy"] })).toEqual(["policy"]);
+    expect(changedCodes({ known: { why: "lost" } })).toEqual([]);
   });
 
   it("says what has changed, what is not known as something", () => {

@@ -55,6 +55,11 @@ export function elsewhereText({ t }: Pick<Texts, "t">, told: Told): string {
 
 type ChangeCode = keyof typeof en.approvals.changed;
 
+/** The codes of what has changed since the person decided: of a call, or of one to be repeated. */
+export function changedCodes({ changed, known }: Approval["asked"]): readonly string[] {
+  return changed ?? known?.changed ?? [];
+}
+
 /** What is otherwise than when a call was approved before. */
 export function changesText({ t }: Pick<Texts, "t">, codes: readonly string[]): string[] {
   const known = codes.map((code): ChangeCode =>
