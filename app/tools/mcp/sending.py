@@ -128,7 +128,10 @@ class Sending:
             raise
         if answer.done():
             return answer.result()
-        self._late.listen(owner, answer, lease.pop_all(), self._record_late)
+        if self._late.has_room(owner):  # others' time may have been over before
+            self._late.listen(owner, answer, lease.pop_all(), self._record_late)
+        else:
+            await end_task(answer, END_SECONDS)
         raise TimeoutError
 
     def _read(self, result: CallToolResult) -> Made:
