@@ -37,6 +37,7 @@ holds the one table from these classes to statuses.
     │   ├── TooManyThreads
     │   ├── TokenBudgetExhausted
     │   ├── MemoryFull
+    │   ├── TooManyRuleChanges
     │   └── TooManyStreams
     └── ServiceUnavailable
         └── TooManyRequests
@@ -311,6 +312,13 @@ class MemoryFull(LimitReached):
 
     code = "memory_full"
     message = "The memory of this account is full. Delete something from it."
+
+
+class TooManyRuleChanges(LimitReached):
+    """The user has changed when they are asked as often as one may in an hour."""
+
+    code = "too_many_rule_changes"
+    message = "These rules were changed too often. Wait a while before you change them again."
 
 
 class TooManyStreams(LimitReached):

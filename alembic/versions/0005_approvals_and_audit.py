@@ -97,6 +97,7 @@ STATEMENTS = (
       PRIMARY KEY (user_id, audit_id)
     )
     """,
+    "CREATE INDEX audit_rules ON audit (user_id, audit_id) WHERE action = 'rules_changed'",
     """
     CREATE TABLE audit_texts (
       user_id uuid NOT NULL DEFAULT tenant.user_id(),

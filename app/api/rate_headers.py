@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 REQUESTS = "requests_per_minute"
-_WINDOWS = {"tokens_per_day": 86_400, "tokens_per_month": 31 * 86_400}
+_WINDOWS = {
+    "tokens_per_day": 86_400,
+    "tokens_per_month": 31 * 86_400,
+    "rule_changes_per_hour": 3600,
+}
+_EVERYBODYS = {"rule_changes_per_hour": 20}
+"""Limits that nobody sets: the database holds them itself."""
 
 
 def rate_headers(
@@ -42,7 +48,7 @@ def rate_headers(
 
 
 def _policy(limit: str, admission: Admission) -> str:
-    quota = admission.limits.get(limit) or 0
+    quota = admission.limits.get(limit) or _EVERYBODYS.get(limit, 0)
     window = f";w={_WINDOWS[limit]}" if limit in _WINDOWS else ""
     return f'"{limit}";q={int(quota)}{window}'
 

@@ -25,6 +25,7 @@ from tenancy.errors import (
     ThreadNotFound,
     TokenBudgetExhausted,
     TooManyQueuedRuns,
+    TooManyRuleChanges,
     TooManyThreads,
     UserUnavailable,
 )
@@ -52,6 +53,7 @@ _LIMITS: dict[str, type[LimitReached]] = {
     "queued": TooManyQueuedRuns,
     "threads": TooManyThreads,
     "memory_bytes": MemoryFull,
+    "rule_changes_per_hour": TooManyRuleChanges,
     "tokens_per_day": TokenBudgetExhausted,
     "tokens_per_month": TokenBudgetExhausted,
 }

@@ -98,33 +98,36 @@ BEGIN
 END $$;
 
 -- What the person says of when they want to be asked before a server's tools are called, instead of
--- what they said before. Returns the connection; null where there is no server of that kind.
+-- what they said before, at most twenty times in an hour. Returns the connection; null where there is
+-- no server of that kind.
 CREATE OR REPLACE FUNCTION tenant.say_approval(
   p_user uuid, p_server text, p_own boolean, p_rules jsonb
 ) RETURNS uuid
 LANGUAGE plpgsql AS $$
 DECLARE
   held public.connections;
+  earlier timestamptz;
 BEGIN
   PERFORM tenant.begin_write(p_user);
   SELECT * INTO held FROM tenant.hold_connection(p_user, p_server, p_own);
   IF held.connection_id IS NOT NULL AND held.approval <> p_rules THEN
+    -- Each is on record for good, so nobody changes them all the time.
+    SELECT a.at INTO earlier FROM public.audit a
+    WHERE a.user_id = p_user AND a.action = 'rules_changed'
+      AND a.at > clock_timestamp() - interval '1 hour'
+    ORDER BY a.audit_id DESC OFFSET 19 LIMIT 1;
+    IF FOUND THEN
+      RAISE EXCEPTION 'the rules change all the time' USING ERRCODE = 'ST008',
+        DETAIL = 'rule_changes_per_hour',
+        HINT = ceil(extract(epoch FROM earlier + interval '1 hour' - clock_timestamp()))::text;
+    END IF;
     UPDATE public.connections c SET
       approval = p_rules, approval_version = c.approval_version + 1, updated_at = clock_timestamp()
     WHERE c.user_id = p_user AND c.connection_id = held.connection_id;
-    -- A record is kept for good: not of somebody who does nothing else.
-    IF 20 > (
-      SELECT count(*) FROM (
-        SELECT a.action, a.at FROM public.audit a WHERE a.user_id = p_user
-        ORDER BY a.audit_id DESC LIMIT 20
-      ) AS last
-      WHERE last.action = 'rules_changed' AND last.at > clock_timestamp() - interval '1 hour'
-    ) THEN
-      PERFORM tenant.audit(
-        p_user, 'person', 'rules_changed', NULL, NULL, NULL, p_server, NULL, p_own,
-        p_reason => p_rules::text
-      );
-    END IF;
+    PERFORM tenant.audit(
+      p_user, 'person', 'rules_changed', NULL, NULL, NULL, p_server, NULL, p_own,
+      p_reason => p_rules::text
+    );
   END IF;
   RETURN held.connection_id;
 END $$;

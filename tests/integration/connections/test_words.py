@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
+import pytest
 
 from app.connections.own import accepted_server
 from app.tools.approval.ruling import Ask
@@ -22,6 +23,7 @@ from app.tools.servers import (
     StdioTransport,
 )
 from tenancy.database.signals import CONNECTION_CHANGED, CONNECTION_REVOKED
+from tenancy.errors import TooManyRuleChanges
 from tenancy.principal import Principal
 from tests.integration.connections.process import Process, running_process
 from tests.support.tenancy import TestDatabase
@@ -123,16 +125,19 @@ class TestAPersonsWord:
             ("person", "rules_changed", None, "server", "mine"),
         ]
 
-    async def test_is_on_record_twenty_times_in_a_row_at_most(
+    async def test_changes_twenty_times_an_hour_at_most_and_never_unseen(
         self, database: TestDatabase, superuser: asyncpg.Connection, alice: Principal
     ) -> None:
         async with running_process(database, TICKETS) as process:
-            for number in range(21):
+            for number in range(20):
                 asks = (Ask.ALWAYS, Ask.FIRST_USE)[number % 2]
                 await process.changes.say_approval(alice, "tickets", {"*": asks})
+            with pytest.raises(TooManyRuleChanges) as refused:
+                await process.changes.say_approval(alice, "tickets", {})
+            assert 3500 < (refused.value.retry_seconds or 0) <= 3600
             assert len(await records(superuser, alice.user_id)) == 20
             after = await process.connections.find(alice, "tickets")
-            assert after.word.version == 21
+            assert after.word.version == 20
 
 
 class TestAGrant:

@@ -124,6 +124,7 @@ export const de: Catalogue = {
         "Sie haben so viele Chats, wie Sie behalten dürfen. Löschen Sie einen, um einen neuen zu beginnen.",
       token_budget_exhausted: "Ihre Tokens sind vorerst aufgebraucht.",
       memory_full: "Ihr Gedächtnisspeicher ist voll. Lassen Sie erst etwas daraus vergessen.",
+      too_many_rule_changes: "Sie haben das sehr oft geändert. Bitte warten Sie eine Weile, bevor Sie es wieder ändern.",
       too_many_requests: "Das war zu viel auf einmal. Bitte versuchen Sie es gleich noch einmal.",
       offline: "Der Dienst ist nicht erreichbar. Bitte prüfen Sie Ihre Verbindung.",
       message_too_large: "Die Nachricht ist zu lang.",

@@ -119,6 +119,7 @@ export const en = {
       too_many_threads: "You keep as many chats as you may. Delete one to begin a new one.",
       token_budget_exhausted: "Your tokens are used up for now.",
       memory_full: "Your memory is full. Have something in it forgotten first.",
+      too_many_rule_changes: "You changed this very often. Please wait a while before you change it again.",
       too_many_requests: "That was too much at once. Please try again in a moment.",
       offline: "The service cannot be reached. Check your connection and try again.",
       message_too_large: "The message is too long.",
