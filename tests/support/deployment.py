@@ -25,6 +25,7 @@ from tests.support.processes import (
     worker_process,
 )
 from tests.support.tenancy import TestDatabase
+from tests.support.tls import NO_AUTHORITY
 
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 QUICK_LEASE = {
@@ -87,7 +88,11 @@ class Deployment:
     def http(self, person: str, web: StoaProcess) -> httpx.AsyncClient:
         """A plain HTTP client for a person."""
         client = httpx.AsyncClient(
-            base_url=web.url, headers=self.issuer.headers(person), timeout=30, trust_env=False
+            base_url=web.url,
+            headers=self.issuer.headers(person),
+            timeout=30,
+            trust_env=False,
+            verify=NO_AUTHORITY,
         )
         self._stack.push_async_callback(client.aclose)
         return client

@@ -19,6 +19,7 @@ from app.dev.ports import free_port
 from tests.support import forked
 from tests.support.development import STOA, inherited_environment
 from tests.support.faulty.fault import Fault
+from tests.support.tls import NO_AUTHORITY
 
 FAULTY = (sys.executable, "-m", "tests.support.faulty")
 """``stoa`` with a fault armed."""
@@ -95,7 +96,9 @@ class StoaProcess:
 
     async def answering(self) -> None:
         """Return once it serves requests, with everything that it needs."""
-        async with httpx.AsyncClient(base_url=self.url, trust_env=False) as client:
+        async with httpx.AsyncClient(
+            base_url=self.url, trust_env=False, verify=NO_AUTHORITY
+        ) as client:
             async with asyncio.timeout(PATIENCE):
                 while not await _is_ready(client):
                     self._assert_alive()

@@ -24,6 +24,7 @@ from app.worker.process import run_worker
 from tests.support.issuer import AUDIENCE, TestIssuer
 from tests.support.model_server import ScriptedModelServer
 from tests.support.postgres import PostgresServer
+from tests.support.tls import NO_AUTHORITY
 
 
 @dataclass
@@ -64,7 +65,11 @@ class RunningService:
         """A plain HTTP client for a person, or for nobody. Closed with the service."""
         headers = self.issuer.headers(subject, **claims) if subject else {}
         client = httpx.AsyncClient(
-            base_url=url or self.url, headers=headers, timeout=20, trust_env=False
+            base_url=url or self.url,
+            headers=headers,
+            timeout=20,
+            trust_env=False,
+            verify=NO_AUTHORITY,
         )
         self._stack.push_async_callback(client.aclose)
         return client

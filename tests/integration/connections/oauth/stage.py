@@ -18,6 +18,7 @@ from tenancy.principal import Owner, Principal
 from tenancy.vault.keys import WrappingKeys
 from tenancy.vault.vault import Vault
 from tests.support.oauth_server.resource import ProtectedMcpServer
+from tests.support.tls import NO_AUTHORITY
 
 CLIENT = "stoa-client"
 SECRET = "the client's secret"
@@ -86,7 +87,7 @@ class Stage:
 
 async def visit(url: str) -> str:
     """Where the browser is sent from there."""
-    async with httpx.AsyncClient(trust_env=False) as browser:
+    async with httpx.AsyncClient(trust_env=False, verify=NO_AUTHORITY) as browser:
         answer = await browser.get(url)
     assert answer.status_code == 302, answer.text
     return answer.headers["location"]
