@@ -75,7 +75,7 @@ async def bench_waiting(
         settings = _settings(model.url, url, folder)
         async with (
             open_processes(dsns, settings, program="app.bench.observed") as service,
-            _desk(service, owner_dsn) as desk,
+            _desk(service, owner_dsn, min(PEOPLE, runs)) as desk,
         ):
             pids = {"web": service.web_pid, "worker": service.worker_pid}
 
@@ -154,13 +154,13 @@ async def _timed(doing: Any) -> float:  # noqa: ANN401 - a coroutine
 
 
 @asynccontextmanager
-async def _desk(service: BenchService, owner_dsn: str) -> AsyncIterator[_Desk]:
+async def _desk(service: BenchService, owner_dsn: str, people: int) -> AsyncIterator[_Desk]:
     owner = create_engine(DatabaseSettings(dsn=owner_dsn))
     clients = [
         httpx.AsyncClient(
             base_url=service.origin, headers=headers, timeout=_PATIENCE, trust_env=False
         )
-        for headers in await service.sign_up(PEOPLE)
+        for headers in await service.sign_up(people)
     ]
     try:
         yield _Desk(clients, owner)
