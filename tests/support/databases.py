@@ -50,14 +50,18 @@ _EMPTY: Final = """
 DO $emptying$
 DECLARE
   emptied text;
+  is_filled boolean;
   deleted bigint;
   altogether bigint := 0;
 BEGIN
   SET LOCAL session_replication_role = replica;
   FOREACH emptied IN ARRAY string_to_array('{tables}', ',') LOOP
-    EXECUTE 'DELETE FROM ' || emptied;
-    GET DIAGNOSTICS deleted = ROW_COUNT;
-    altogether := altogether + deleted;
+    EXECUTE format('SELECT EXISTS (SELECT FROM %s)', emptied) INTO is_filled;
+    IF is_filled THEN
+      EXECUTE 'DELETE FROM ' || emptied;
+      GET DIAGNOSTICS deleted = ROW_COUNT;
+      altogether := altogether + deleted;
+    END IF;
   END LOOP;
   IF altogether > {most} THEN
     RAISE EXCEPTION 'not worth keeping';
@@ -77,7 +81,8 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 class Databases:
     """Copies of a template, given out one at a time as if each had just been made.
 
-    One comes back as it was or not at all: where more than rows was changed, it is dropped.
+    One comes back as it was or not at all: where more than rows was changed, or anything is on
+    record that nobody can delete (``audit``), it is dropped.
     """
 
     server: PostgresServer
