@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -25,7 +22,7 @@ from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal
 from tests.integration.tools.office import Office, Worker, make, outcome_of
-from tests.support.tenancy import TestDatabase, claimed_run, make_thread
+from tests.support.tenancy import claimed_run, make_thread
 from tests.support.tool_servers.http import http_tool_server
 from tests.support.tool_servers.pools import QUICK
 from tests.support.tool_servers.recording import (
@@ -39,26 +36,6 @@ from tests.support.tool_servers.recording import (
 CANARY = "canary-5f1d0c6e"
 KEYED = {"credential": {"kind": "header"}}
 KEY = "stoa.dev/idempotency-key"
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[RecordingServer]:
-    async with recording_server() as running:
-        yield running
-
-
-@pytest.fixture
-async def office(
-    database: TestDatabase,
-    tenants: TenantDatabase,
-    dispatch: DispatchDatabase,
-    alice: Principal,
-    tmp_path: Path,
-) -> AsyncIterator[Office]:
-    thread = await make_thread(tenants, alice)
-    run = await claimed_run(tenants, dispatch, alice, thread)
-    async with AsyncExitStack() as stack:
-        yield Office(database, tenants, run, thread, tmp_path, stack)
 
 
 async def opened(office: Office, server: RecordingServer, **stoa: Any) -> Worker:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -19,14 +16,11 @@ from app.tools.mcp.late import LateAnswers
 from app.tools.site import CallSite
 from app.tools.waiting import InDoubt
 from app.worker.equip import Outfitter
-from tenancy.database.crossing import DispatchDatabase
-from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost
-from tenancy.principal import ClaimedRun, Principal
+from tenancy.principal import ClaimedRun
 from tests.integration.tools.office import Office, Worker, make
 from tests.integration.tools.test_calling import Held, states
-from tests.support.tenancy import TestDatabase, claimed_run, make_thread
-from tests.support.tool_servers.recording import RecordingServer, recording_server, text
+from tests.support.tool_servers.recording import RecordingServer, text
 
 CALL_SECONDS = 0.3
 
@@ -39,26 +33,6 @@ class Ear:
 
     def __call__(self, run: ClaimedRun, _goes_on: bool) -> None:
         self.runs.put_nowait(run)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[RecordingServer]:
-    async with recording_server() as running:
-        yield running
-
-
-@pytest.fixture
-async def office(
-    database: TestDatabase,
-    tenants: TenantDatabase,
-    dispatch: DispatchDatabase,
-    alice: Principal,
-    tmp_path: Path,
-) -> AsyncIterator[Office]:
-    thread = await make_thread(tenants, alice)
-    run = await claimed_run(tenants, dispatch, alice, thread)
-    async with AsyncExitStack() as stack:
-        yield Office(database, tenants, run, thread, tmp_path, stack)
 
 
 @pytest.fixture

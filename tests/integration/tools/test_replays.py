@@ -5,10 +5,7 @@ What came of it is told, or that nobody knows: never that it was not made.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -17,37 +14,13 @@ import pytest
 from app.stopping import RunStop
 from app.tools.ledger import Ledger
 from app.tools.waiting import InDoubt
-from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.engine import DatabaseUnavailable
-from tenancy.database.tenant import TenantDatabase
-from tenancy.principal import Principal
 from tests.integration.tools.office import Office, Worker, make, outcome_of
 from tests.integration.tools.test_calling import Held
-from tests.support.tenancy import TestDatabase, claimed_run, make_thread
-from tests.support.tool_servers.recording import RecordingServer, recording_server
+from tests.support.tool_servers.recording import RecordingServer
 
 NOTHING_MORE = {"type": "object", "properties": {}, "additionalProperties": False}
 REPEATABLE = {"trust": {"idempotent": ["write"], "idempotency_ttl": 60}}
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[RecordingServer]:
-    async with recording_server() as running:
-        yield running
-
-
-@pytest.fixture
-async def office(
-    database: TestDatabase,
-    tenants: TenantDatabase,
-    dispatch: DispatchDatabase,
-    alice: Principal,
-    tmp_path: Path,
-) -> AsyncIterator[Office]:
-    thread = await make_thread(tenants, alice)
-    run = await claimed_run(tenants, dispatch, alice, thread)
-    async with AsyncExitStack() as stack:
-        yield Office(database, tenants, run, thread, tmp_path, stack)
 
 
 async def opened(office: Office, server: RecordingServer, **stoa: Any) -> Worker:
