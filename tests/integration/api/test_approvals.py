@@ -86,23 +86,23 @@ class TestWhatWaits:
     @pytest.mark.parametrize(
         ("query", "found"),
         [
-            ({"state": "open"}, {"two"}),
-            ({"state": "decided"}, {"one"}),
-            ({"state": "all"}, {"one", "two"}),
-            ({"state": "all", "kind": "call"}, {"one", "two"}),
-            ({"kind": "elicitation"}, set[str]()),
-            ({"server": "desk"}, {"two"}),
-            ({"server": "other"}, set[str]()),
-            ({"thread_id": NOBODYS}, set[str]()),
-            ({"run_id": NOBODYS}, set[str]()),
+            ({"state": "open"}, ["two"]),
+            ({"state": "decided"}, ["one"]),
+            ({"state": "all"}, ["two", "one"]),
+            ({"state": "all", "kind": "call"}, ["two", "one"]),
+            ({"kind": "elicitation"}, []),
+            ({"server": "desk"}, ["two"]),
+            ({"server": "other"}, []),
+            ({"thread_id": NOBODYS}, []),
+            ({"run_id": NOBODYS}, []),
         ],
         ids=str,
     )
     async def test_is_found_by_what_it_is(
-        self, two_threads: httpx.AsyncClient, query: dict[str, str], found: set[str]
+        self, two_threads: httpx.AsyncClient, query: dict[str, str], found: list[str]
     ) -> None:
         listed = (await two_threads.get("/approvals", params=query)).json()
-        assert {each["arguments"]["text"] for each in listed} == found
+        assert [each["arguments"]["text"] for each in listed] == found
         counted = await two_threads.get("/approvals/count", params=query)
         assert counted.json() == len(found)
 
