@@ -8,7 +8,7 @@ grant too many.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +22,19 @@ OWNER_ROLE = "stoa_owner"
 
 OWN_ROWS = "user_id = (SELECT tenant.user_id())"
 OWN_IDENTITY = "identity = (SELECT tenant.identity())"
+OWN_RECORD = "reference = (SELECT tenant.own_reference())"
+"""The record names nobody: whose a row is, a row of ``audit_references`` says."""
+OWN_TOMBSTONE = "identity_hash = ANY (tenant.identity_hashes())"
+OWN_ROWS_ERASED = f"{OWN_ROWS} AND (SELECT tenant.is_erasing())"
+"""A person's rows, while they are being erased: what is deleted then and at no other time."""
+OWN_ROWS_RETURNED = f"{OWN_ROWS} AND (SELECT tenant.has_tombstone())"
+"""A person's rows, while somebody signs in whose tombstone still stands."""
+OWN_USER_ERASED = f"{OWN_ROWS} AND state = 'erasing'"
+OWN_IDENTITIES = (
+    "CASE WHEN coalesce(current_setting('app.identity', true), '') <> ''"
+    f" THEN {OWN_IDENTITY} ELSE {OWN_ROWS} END"
+)
+"""By the identity where somebody signs in; else the bound user's."""
 EVERY_ROW = "true"
 
 
@@ -40,27 +53,45 @@ class Access:
 
     grants: Mapping[str, tuple[str, ...]]
     rows: str
+    exceptions: Mapping[str, str] = field(default_factory=dict)
+    """Privileges to which other rows belong."""
+
+    def rows_of(self, command: str) -> str:
+        """The rows that a privilege is about."""
+        return self.exceptions.get(command, self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class TableRules:
-    """A table's rules. ``personal`` ones have a ``user_id`` and forced row security."""
+    """A table's rules. ``personal`` ones have a ``user_id`` and forced row security.
+
+    So have others of which a role sees some rows only.
+    """
 
     service: Access | None = None
     dispatch: Access | None = None
     maintenance: Access | None = None
     personal: bool = True
 
+    @property
+    def secured(self) -> bool:
+        """Whether row security is forced."""
+        accesses = (self.service, self.dispatch, self.maintenance)
+        return self.personal or any(
+            access is not None and (access.rows != EVERY_ROW or access.exceptions)
+            for access in accesses
+        )
+
 
 def _own(*update: str, insert: bool = True, delete: bool = True) -> Access:
+    """What the service does to a person's rows. Where it deletes none, an erasure does."""
     grants: dict[str, tuple[str, ...]] = {"SELECT": ALL}
     if insert:
         grants["INSERT"] = ALL
     if update:
         grants["UPDATE"] = update
-    if delete:
-        grants["DELETE"] = ALL
-    return Access(grants, OWN_ROWS)
+    grants["DELETE"] = ALL
+    return Access(grants, OWN_ROWS, {} if delete else {"DELETE": OWN_ROWS_ERASED})
 
 
 def _counts(*columns: str) -> Access:
@@ -70,12 +101,22 @@ def _counts(*columns: str) -> Access:
 RULES: Mapping[str, TableRules] = {
     # FOR KEY SHARE on users needs UPDATE on one column, and a SELECT and an UPDATE policy.
     "users": TableRules(
-        service=_own("name", "email", delete=False),
-        dispatch=Access({"SELECT": ("user_id", "state")}, EVERY_ROW),
-        maintenance=_counts("state", "created_at"),
+        service=Access(
+            {"SELECT": ALL, "INSERT": ALL, "UPDATE": ("name", "email"), "DELETE": ALL},
+            OWN_ROWS,
+            {"DELETE": OWN_USER_ERASED},
+        ),
+        dispatch=Access(
+            {"SELECT": ("user_id", "state", "state_at"), "UPDATE": ("state", "state_at")}, EVERY_ROW
+        ),
+        maintenance=_counts("state", "state_at", "created_at"),
     ),
     "identities": TableRules(
-        service=Access({"SELECT": ALL, "INSERT": ALL}, OWN_IDENTITY),
+        service=Access(
+            {"SELECT": ALL, "INSERT": ALL, "DELETE": ALL},
+            OWN_IDENTITIES,
+            {"INSERT": OWN_IDENTITY, "DELETE": OWN_ROWS_ERASED},
+        ),
         maintenance=_counts("created_at"),
     ),
     "threads": TableRules(
@@ -130,11 +171,11 @@ RULES: Mapping[str, TableRules] = {
     ),
     "checkpoint_blobs": TableRules(
         service=_own(),
-        maintenance=_counts("thread_id", "checkpoint_ns", "channel", "version"),
+        maintenance=_counts("thread_id", "checkpoint_ns", "channel", "version", "size"),
     ),
     "checkpoint_writes": TableRules(
         service=_own("channel", "type", "blob"),
-        maintenance=_counts("thread_id", "checkpoint_ns", "checkpoint_id"),
+        maintenance=_counts("thread_id", "checkpoint_ns", "checkpoint_id", "size"),
     ),
     "store": TableRules(
         service=_own(
@@ -201,17 +242,37 @@ RULES: Mapping[str, TableRules] = {
             *("created_at", "expires_at", "decided_at"),
         ),
     ),
-    # Nobody changes or deletes what is on record.
-    "audit": TableRules(
+    "audit_references": TableRules(
         service=_own(delete=False),
-        maintenance=_counts(
-            *("audit_id", "at", "actor", "action", "thread_id", "run_id", "approval_id"),
-            *("decision", "why", "expires_at"),
-        ),
+        dispatch=Access({"SELECT": ALL, "INSERT": ALL}, EVERY_ROW),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+    ),
+    # Nobody changes what is on record, and nobody deletes it before its time: a trigger's word.
+    "audit": TableRules(
+        service=Access({"SELECT": ALL, "INSERT": ALL}, OWN_RECORD),
+        dispatch=Access({"SELECT": ALL, "INSERT": ALL}, EVERY_ROW),
+        maintenance=Access({"SELECT": ALL, "DELETE": ALL}, EVERY_ROW),
+        personal=False,
     ),
     "audit_texts": TableRules(
-        service=_own(delete=False),
-        maintenance=_counts("audit_id", "kind"),
+        service=_own(),
+        maintenance=_counts("audit_id", "kind", "at"),
+    ),
+    "erasures": TableRules(
+        dispatch=Access({"SELECT": ALL, "INSERT": ALL, "UPDATE": ALL}, EVERY_ROW),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        personal=False,
+    ),
+    "erasure_stops": TableRules(
+        dispatch=Access({"SELECT": ALL, "INSERT": ALL}, EVERY_ROW),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        personal=False,
+    ),
+    "tombstones": TableRules(
+        service=Access({"SELECT": ALL}, OWN_TOMBSTONE),
+        dispatch=Access({"SELECT": ALL, "INSERT": ALL, "UPDATE": ALL, "DELETE": ALL}, EVERY_ROW),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        personal=False,
     ),
     "run_queues": TableRules(
         service=_own("claimable", delete=False),
@@ -230,7 +291,7 @@ RULES: Mapping[str, TableRules] = {
         personal=False,
     ),
     "model_users": TableRules(
-        service=Access({"SELECT": ALL}, OWN_ROWS),
+        service=_own(insert=False, delete=False),
         dispatch=Access(
             {"SELECT": ALL, "INSERT": ALL, "UPDATE": ("vtime", "estimate", "eligible")}, EVERY_ROW
         ),
@@ -253,7 +314,12 @@ RULES: Mapping[str, TableRules] = {
         maintenance=Access({"SELECT": ALL}, EVERY_ROW),
     ),
     "user_limits": TableRules(
-        service=Access({"SELECT": ALL}, OWN_ROWS),
+        # Those of somebody who comes back are theirs again.
+        service=Access(
+            {"SELECT": ALL, "INSERT": ALL, "DELETE": ALL},
+            OWN_ROWS,
+            {"INSERT": OWN_ROWS_RETURNED, "DELETE": OWN_ROWS_ERASED},
+        ),
         dispatch=Access(
             {
                 "SELECT": ALL,
@@ -350,8 +416,9 @@ _COMMANDS_WITH_CHECK = ("INSERT", "UPDATE")
 
 
 def _policy(table: str, role: str, access: Access, command: str) -> str:
-    using = "" if command == "INSERT" else f" USING ({access.rows})"
-    check = f" WITH CHECK ({access.rows})" if command in _COMMANDS_WITH_CHECK else ""
+    rows = access.rows_of(command)
+    using = "" if command == "INSERT" else f" USING ({rows})"
+    check = f" WITH CHECK ({rows})" if command in _COMMANDS_WITH_CHECK else ""
     name = f"{role}_{command.lower()}"
     return f'CREATE POLICY "{name}" ON public.{table} FOR {command} TO "{role}"{using}{check}'
 
@@ -361,16 +428,16 @@ def _grant(table: str, role: str, command: str, columns: tuple[str, ...]) -> str
     return f'GRANT {command}{listed} ON public.{table} TO "{role}"'
 
 
-def _role_statements(table: str, role: str, access: Access, *, personal: bool) -> Iterator[str]:
+def _role_statements(table: str, role: str, access: Access, *, secured: bool) -> Iterator[str]:
     for command, columns in access.grants.items():
         yield _grant(table, role, command, columns)
-        if personal:
+        if secured:
             yield _policy(table, role, access, command)
 
 
 def table_statements(table: str, rules: TableRules, roles: Roles) -> Iterator[str]:
     """SQL that puts one table's rules in force, given that its old ones were dropped."""
-    if rules.personal:
+    if rules.secured:
         yield f"ALTER TABLE public.{table} ENABLE ROW LEVEL SECURITY"
         yield f"ALTER TABLE public.{table} FORCE ROW LEVEL SECURITY"
     yield f"REVOKE ALL ON public.{table} FROM PUBLIC"
@@ -381,7 +448,7 @@ def table_statements(table: str, rules: TableRules, roles: Roles) -> Iterator[st
     ):
         yield f'REVOKE ALL ON public.{table} FROM "{role}"'
         if access is not None:
-            yield from _role_statements(table, role, access, personal=rules.personal)
+            yield from _role_statements(table, role, access, secured=rules.secured)
 
 
 DROP_POLICIES = """

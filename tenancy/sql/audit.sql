@@ -1,5 +1,27 @@
--- What was asked, decided, refused and done, on record for good; behind the tenant door. Facts stand in
--- `audit`; what a person wrote, and the names of servers and tools of their own, in `audit_texts` alone.
+-- What was asked, decided, refused and done, on record; behind the tenant door. Facts stand in `audit`,
+-- under a reference instead of a person's id; what a person wrote, and the names of servers and tools
+-- of their own, in `audit_texts` alone. Without the reference's row the facts name nobody any more.
+
+-- The reference of the transaction's user; null while nothing of theirs is on record.
+CREATE OR REPLACE FUNCTION tenant.own_reference() RETURNS uuid
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT r.reference FROM public.audit_references r WHERE r.user_id = (SELECT tenant.user_id())
+$$;
+
+-- A person's reference, made where there is none. The caller has bound the user, or may see all.
+CREATE OR REPLACE FUNCTION tenant.reference_of(p_user uuid) RETURNS uuid
+LANGUAGE plpgsql AS $$
+DECLARE
+  found_reference uuid;
+BEGIN
+  SELECT r.reference INTO found_reference FROM public.audit_references r WHERE r.user_id = p_user;
+  IF found_reference IS NULL THEN
+    INSERT INTO public.audit_references (user_id) VALUES (p_user) ON CONFLICT (user_id) DO NOTHING;
+    SELECT r.reference INTO STRICT found_reference
+    FROM public.audit_references r WHERE r.user_id = p_user;
+  END IF;
+  RETURN found_reference;
+END $$;
 
 -- Puts one thing on record. `p_own`: the server is the person's own, or may be. A reason is what the
 -- person wrote. The caller has bound the user for writing.
@@ -15,11 +37,11 @@ DECLARE
   row_id bigint;
 BEGIN
   INSERT INTO public.audit AS a (
-    user_id, actor, action, thread_id, run_id, approval_id, tool_call_id, server, tool, decision, why,
+    reference, actor, action, thread_id, run_id, approval_id, tool_call_id, server, tool, decision, why,
     arguments_sha256, policy_version, expires_at
   )
   VALUES (
-    p_user, p_actor, p_action, p_thread, p_run, p_approval, p_call,
+    tenant.reference_of(p_user), p_actor, p_action, p_thread, p_run, p_approval, p_call,
     CASE WHEN NOT p_own THEN p_server END, CASE WHEN NOT p_own THEN p_tool END, p_decision, p_why,
     p_arguments_sha256, p_policy_version, p_expires_at
   )
@@ -49,6 +71,36 @@ LANGUAGE sql AS $$
   )
 $$;
 
+-- Puts on record what an operator did, or somebody who is none wanted to do; for the dispatch role. To
+-- whom (`p_user`), or to what (`p_object`), and by whom: a person, or an account of the system. Looks
+-- and refusals (`p_once`) once an hour for each of them, so that they do not fill the record.
+CREATE OR REPLACE FUNCTION tenant.audit_act(
+  p_by uuid, p_account text, p_action text, p_route text,
+  p_user uuid DEFAULT NULL, p_object text DEFAULT NULL, p_why text DEFAULT NULL,
+  p_once boolean DEFAULT false
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  by_whom uuid := CASE WHEN p_by IS NOT NULL THEN tenant.reference_of(p_by) END;
+  whom uuid := CASE WHEN p_user IS NOT NULL THEN tenant.reference_of(p_user) END;
+BEGIN
+  IF p_once AND EXISTS (
+    SELECT FROM public.audit a
+    WHERE a.by_reference = by_whom AND a.action = p_action
+      AND a.at > clock_timestamp() - interval '1 hour'
+      AND (a.route, a.reference, a.object) IS NOT DISTINCT FROM (p_route, whom, p_object)
+  ) THEN
+    RETURN;
+  END IF;
+  INSERT INTO public.audit (
+    reference, by_reference, account, actor, action, route, object, why
+  )
+  VALUES (
+    whom, by_whom, p_account, CASE WHEN p_action = 'refused' THEN 'person' ELSE 'operator' END,
+    p_action, p_route, p_object, p_why
+  );
+END $$;
+
 -- Refuses what nobody has the right to anyway, to those who need no right.
 CREATE OR REPLACE FUNCTION tenant.keep_record() RETURNS trigger
 LANGUAGE plpgsql AS $$
@@ -56,10 +108,32 @@ BEGIN
   RAISE EXCEPTION 'what is on record stays as it is' USING ERRCODE = 'ST010';
 END $$;
 
-CREATE OR REPLACE TRIGGER keep_record BEFORE UPDATE OR DELETE OR TRUNCATE ON public.audit
+-- Nothing leaves the record before the 90th day, whatever the settings say. What people wrote goes
+-- with them, too.
+CREATE OR REPLACE FUNCTION tenant.keep_texts() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.at > clock_timestamp() - interval '90 days' AND NOT EXISTS (
+    SELECT FROM public.users u WHERE u.user_id = OLD.user_id AND u.state = 'erasing'
+  ) THEN
+    RAISE EXCEPTION 'what is on record stays as it is' USING ERRCODE = 'ST010';
+  END IF;
+  RETURN OLD;
+END $$;
+
+CREATE OR REPLACE TRIGGER keep_record BEFORE UPDATE OR TRUNCATE ON public.audit
 FOR EACH STATEMENT EXECUTE FUNCTION tenant.keep_record();
 ALTER TABLE public.audit ENABLE ALWAYS TRIGGER keep_record;
 
-CREATE OR REPLACE TRIGGER keep_record BEFORE UPDATE OR DELETE OR TRUNCATE ON public.audit_texts
+CREATE OR REPLACE TRIGGER keep_recent BEFORE DELETE ON public.audit FOR EACH ROW
+WHEN (OLD.at > clock_timestamp() - interval '90 days')
+EXECUTE FUNCTION tenant.keep_record();
+ALTER TABLE public.audit ENABLE ALWAYS TRIGGER keep_recent;
+
+CREATE OR REPLACE TRIGGER keep_record BEFORE UPDATE OR TRUNCATE ON public.audit_texts
 FOR EACH STATEMENT EXECUTE FUNCTION tenant.keep_record();
 ALTER TABLE public.audit_texts ENABLE ALWAYS TRIGGER keep_record;
+
+CREATE OR REPLACE TRIGGER keep_recent BEFORE DELETE ON public.audit_texts
+FOR EACH ROW EXECUTE FUNCTION tenant.keep_texts();
+ALTER TABLE public.audit_texts ENABLE ALWAYS TRIGGER keep_recent;

@@ -111,11 +111,11 @@ BEGIN
   PERFORM tenant.begin_write(p_user);
   SELECT * INTO held FROM tenant.hold_connection(p_user, p_server, p_own);
   IF held.connection_id IS NOT NULL AND held.approval <> p_rules THEN
-    -- Each is on record for good, so nobody changes them all the time.
+    -- Each is on record for long, so nobody changes them all the time.
     SELECT a.at INTO earlier FROM public.audit a
-    WHERE a.user_id = p_user AND a.action = 'rules_changed'
+    WHERE a.reference = tenant.own_reference() AND a.action = 'rules_changed'
       AND a.at > clock_timestamp() - interval '1 hour'
-    ORDER BY a.audit_id DESC OFFSET 19 LIMIT 1;
+    ORDER BY a.at DESC OFFSET 19 LIMIT 1;
     IF FOUND THEN
       RAISE EXCEPTION 'the rules change all the time' USING ERRCODE = 'ST008',
         DETAIL = 'rule_changes_per_hour',

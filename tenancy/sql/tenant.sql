@@ -27,6 +27,32 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
   )
 $$;
 
+-- The tombstones' hashes of the identity that a sign-in transaction is about, one per signing key.
+CREATE OR REPLACE FUNCTION tenant.identity_hashes() RETURNS bytea[]
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT coalesce(nullif(current_setting('app.identity_hashes', true), ''), '{}')::bytea[]
+$$;
+
+-- Whether somebody signs in who was here before. In a policy, where a role that sees no tombstone
+-- must find none.
+CREATE OR REPLACE FUNCTION tenant.has_tombstone() RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT FROM public.tombstones t WHERE t.identity_hash = ANY (tenant.identity_hashes())
+  );
+END $$;
+
+-- Whether the transaction's user is being erased.
+CREATE OR REPLACE FUNCTION tenant.is_erasing() RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT FROM public.users u
+    WHERE u.user_id = (SELECT tenant.user_id()) AND u.state = 'erasing'
+  );
+END $$;
+
 -- Binds the user for reading, and for nothing else: writes have to hold the user's row.
 CREATE OR REPLACE FUNCTION tenant.begin_read(p_user uuid) RETURNS void
 LANGUAGE sql AS $$

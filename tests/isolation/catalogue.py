@@ -7,15 +7,41 @@ from collections.abc import AsyncIterator, Iterator
 
 import asyncpg
 
-from tenancy.rls import ALL, EVERY_ROW, OWN_IDENTITY, OWN_ROWS, OWNER_ROLE, RULES, Access, Roles
+from tenancy.rls import (
+    ALL,
+    EVERY_ROW,
+    OWN_IDENTITIES,
+    OWN_IDENTITY,
+    OWN_RECORD,
+    OWN_ROWS,
+    OWN_ROWS_ERASED,
+    OWN_ROWS_RETURNED,
+    OWN_TOMBSTONE,
+    OWN_USER_ERASED,
+    OWNER_ROLE,
+    RULES,
+    Access,
+    Roles,
+)
 
 SCHEMAS = ("public", "tenant", "dispatch")
 CHECKED = ("INSERT", "UPDATE")
 
 # As PostgreSQL prints the declaration's expressions.
+_OWN = "(user_id = ( SELECT tenant.user_id() AS user_id))"
+_IDENTITY = "(identity = ( SELECT tenant.identity() AS identity))"
 PRINTED = {
-    OWN_ROWS: "(user_id = ( SELECT tenant.user_id() AS user_id))",
-    OWN_IDENTITY: "(identity = ( SELECT tenant.identity() AS identity))",
+    OWN_ROWS: _OWN,
+    OWN_IDENTITY: _IDENTITY,
+    OWN_RECORD: "(reference = ( SELECT tenant.own_reference() AS own_reference))",
+    OWN_TOMBSTONE: "(identity_hash = ANY (tenant.identity_hashes()))",
+    OWN_ROWS_ERASED: f"({_OWN} AND ( SELECT tenant.is_erasing() AS is_erasing))",
+    OWN_ROWS_RETURNED: f"({_OWN} AND ( SELECT tenant.has_tombstone() AS has_tombstone))",
+    OWN_USER_ERASED: f"({_OWN} AND (state = 'erasing'::user_state))",
+    OWN_IDENTITIES: (
+        "CASE\n    WHEN (COALESCE(current_setting('app.identity'::text, true), ''::text)"
+        f" <> ''::text) THEN {_IDENTITY}\n    ELSE {_OWN}\nEND"
+    ),
     EVERY_ROW: "true",
 }
 
@@ -76,7 +102,8 @@ async def _tables(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator
             yield f"{name}: not declared"
         if row["owner"] != OWNER_ROLE:
             yield f"{name}: owned by {row['owner']}"
-        if name in personal and not (row["relrowsecurity"] and row["relforcerowsecurity"]):
+        secured = name in personal or (name in RULES and RULES[name].secured)
+        if secured and not (row["relrowsecurity"] and row["relforcerowsecurity"]):
             yield f"{name}: row security is not enabled and forced"
 
 
@@ -88,14 +115,14 @@ def _declared_access(roles: Roles) -> Iterator[tuple[str, str, Access, bool]]:
             (roles.maintenance, rules.maintenance),
         ):
             if access is not None:
-                yield table, role, access, rules.personal
+                yield table, role, access, rules.secured
 
 
 async def _policies(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
     expected = set()
-    for table, role, access, personal in _declared_access(roles):
-        for command in access.grants if personal else ():
-            printed = PRINTED[access.rows]
+    for table, role, access, secured in _declared_access(roles):
+        for command in access.grants if secured else ():
+            printed = PRINTED[access.rows_of(command)]
             using = None if command == "INSERT" else printed
             check = printed if command in CHECKED else None
             expected.add((table, (role,), command, "PERMISSIVE", using, check))
