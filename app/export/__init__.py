@@ -1,0 +1,1 @@
+"""Everything about a person as one archive, and one conversation as a file."""

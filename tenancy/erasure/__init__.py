@@ -1,0 +1,1 @@
+"""Erasures as the database has them: begun, led, looked at."""
