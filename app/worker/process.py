@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import structlog
 
 from app.agent.graphs import SYSTEM_PROMPT, GraphCatalogue
+from app.agent.tracing import say_what_was_asked
 from app.agent.versions import agent_version
 from app.databases import dispatch_settings, listen_dsn, service_settings
 from app.logging import facts_of
@@ -99,6 +100,7 @@ async def run_worker(
         SettingsError: the port of the metrics is taken.
     """
     make_undumpable()
+    say_what_was_asked()
     await assert_role(service_settings(settings), reads_content=True)
     await assert_role(dispatch_settings(settings), reads_content=False)
     worker_id = uuid4()
