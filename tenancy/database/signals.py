@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tenacity import RetryCallState
 
+    from tenancy.principal import UserId
+
 log = structlog.get_logger(__name__)
 
 RUN_QUEUED = "stoa_run_queued"
@@ -49,8 +51,12 @@ it. Who does not hear of it makes no call with it all the same: each looks at th
 CHECK_WANTED = "stoa_check_wanted"
 """A person wants to know how a tool server stands. No payload: whoever has room asks for it."""
 
+USER_CHANGED = "stoa_user_changed"
+"""People are suspended, are back, leave, or have left. Payload: their ids. Whoever works for them
+looks whether to go on, and forgets what was known of them."""
+
 _WITH_KEYS = (
-    *(SEAT_GRANTED, RUN_STOPPED, RUN_CHANGED, APPROVAL_CHANGED),
+    *(SEAT_GRANTED, USER_CHANGED, RUN_STOPPED, RUN_CHANGED, APPROVAL_CHANGED),
     *(CONNECTION_REVOKED, CONNECTION_CHANGED),
 )
 """In the order in which they are sent."""
@@ -124,6 +130,10 @@ class Announcer:
     def connection_revoked(self, key: str) -> None:
         """Say that the connection ``user/connection`` has another credential now, or none."""
         self._say(CONNECTION_REVOKED, key)
+
+    def user_changed(self, user_id: UserId) -> None:
+        """Say that a person's state was changed, or that nothing of them is left."""
+        self._say(USER_CHANGED, str(user_id))
 
     def check_wanted(self) -> None:
         """Say that a committed wish to check a connection waits."""
