@@ -31,7 +31,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from tenancy.vault.keys import WrappingKeys
+from tenancy.named_keys import parse_named_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -224,6 +224,24 @@ class Settings(BaseSettings):
         description="Keys that credentials are kept under: `id:base64` of 32 bytes each,"
         " comma-separated; the first one encrypts. Without it people cannot store credentials.",
     )
+    signing_keys: SecretStr | None = Field(
+        None,
+        description="Keys that receipts of erasures are signed with, and that what stays of a"
+        " person is hashed under: `id:base64` of 32 bytes each, comma-separated; the first one"
+        " signs. Without it nobody can be erased. See docs/leaving.md.",
+    )
+    tombstone_folder: Path | None = Field(
+        None,
+        description="Folder in which each erasure leaves a file, by which it is done again after"
+        " the database was restored from a backup; kept apart from the database's backups.",
+    )
+    tombstone_seconds: float = Field(
+        90 * 86400,
+        ge=31 * 86400,
+        le=10 * 365 * 86400,
+        description="How long somebody who was erased is known again, by a keyed hash, and their"
+        " erasure done again after a restore; longer than any backup is kept.",
+    )
     public_url: HttpUrl | None = Field(
         None,
         description="Where people reach the service; tool servers' authorizations come back here.",
@@ -284,7 +302,7 @@ class Settings(BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("embedding_model", "public_url", mode="before")
+    @field_validator("embedding_model", "public_url", "tombstone_folder", mode="before")
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         """As Compose has a variable that nobody has filled in."""
@@ -304,14 +322,14 @@ class Settings(BaseSettings):
             raise ValueError("must look like postgresql://role:password@host:5432/database")
         return value
 
-    @field_validator("vault_keys")
+    @field_validator("vault_keys", "signing_keys")
     @classmethod
     def _are_keys(cls, value: SecretStr | None) -> SecretStr | None:
         """Refuse keys that cannot be read, in words that do not repeat them."""
         text = "" if value is None else value.get_secret_value().strip()
         if not text:
             return None
-        WrappingKeys.parse(text)
+        parse_named_keys(text)
         return SecretStr(text)
 
     @model_validator(mode="after")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from tenancy.errors import Conflict, ServiceUnavailable
-
-
-class MalformedKeys(ValueError):
-    """The key-encryption keys cannot be read; the message says which one, and quotes none."""
+from tenancy.named_keys import MalformedKeys as MalformedKeys
 
 
 class VaultNotConfigured(Conflict):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from tenancy.vault.errors import MalformedKeys, WrappingKeyMissing
+from tenancy.named_keys import KEY_BYTES as KEY_BYTES
+from tenancy.named_keys import parse_named_keys
+from tenancy.vault.errors import WrappingKeyMissing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-KEY_BYTES = 32
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +27,7 @@ class WrappingKeys:
         Raises:
             MalformedKeys: one of them is none. What stands there is not repeated.
         """
-        keys: dict[str, bytes] = {}
-        entries = text.split(",")
-        for place, entry in enumerate(entries, 1):
-            which = f"key {place} of {len(entries)}"
-            key_id, separator, encoded = entry.strip().partition(":")
-            if not separator or not _ID.fullmatch(key_id):
-                raise MalformedKeys(
-                    f"{which} must look like id:base64, the id of letters, digits, '.', '_', '-'"
-                )
-            key = _decoded(encoded, which)
-            if key_id in keys:
-                raise MalformedKeys(f"{which} has the id of an earlier one")
-            if key in keys.values():
-                raise MalformedKeys(f"{which} is the same key as an earlier one")
-            keys[key_id] = key
+        keys = parse_named_keys(text)
         return cls(next(iter(keys)), keys)
 
     @property
@@ -63,13 +45,3 @@ class WrappingKeys:
             return self._keys[key_id]
         except KeyError:
             raise WrappingKeyMissing(key_id) from None
-
-
-def _decoded(encoded: str, which: str) -> bytes:
-    try:
-        key = base64.b64decode(encoded.strip(), validate=True)
-    except (binascii.Error, ValueError):
-        raise MalformedKeys(f"{which} is not base64") from None
-    if len(key) != KEY_BYTES:
-        raise MalformedKeys(f"{which} must be {KEY_BYTES} bytes, not {len(key)}")
-    return key

@@ -123,7 +123,9 @@ class TestATimeToDecide:
 
 
 class TestAVariableThatNobodyFilledIn:
-    @pytest.mark.parametrize("name", ["embedding_model", "public_url", "vault_keys"])
+    @pytest.mark.parametrize(
+        "name", ["embedding_model", "public_url", "signing_keys", "tombstone_folder", "vault_keys"]
+    )
     def test_is_no_setting(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
     ) -> None:
