@@ -250,8 +250,30 @@ RULES: Mapping[str, TableRules] = {
     # Nobody changes what is on record, and nobody deletes it before its time: a trigger's word.
     "audit": TableRules(
         service=Access({"SELECT": ALL, "INSERT": ALL}, OWN_RECORD),
-        dispatch=Access({"SELECT": ALL, "INSERT": ALL}, EVERY_ROW),
-        maintenance=Access({"SELECT": ALL, "DELETE": ALL}, EVERY_ROW),
+        # Who acted on whom: not which tools people use, nor with what.
+        dispatch=Access(
+            {
+                "SELECT": (
+                    *("at", "reference", "by_reference", "account", "action", "route", "object"),
+                ),
+                "INSERT": (
+                    *("reference", "by_reference", "account", "actor", "action", "route"),
+                    *("object", "why"),
+                ),
+            },
+            EVERY_ROW,
+        ),
+        maintenance=Access(
+            {
+                "SELECT": (
+                    *("audit_id", "at", "reference", "by_reference", "account", "actor", "action"),
+                    *("route", "object", "thread_id", "run_id", "approval_id", "decision", "why"),
+                    "expires_at",
+                ),
+                "DELETE": ALL,
+            },
+            EVERY_ROW,
+        ),
         personal=False,
     ),
     "audit_texts": TableRules(

@@ -59,9 +59,15 @@ STATEMENTS = (
     "ALTER TABLE audit ADD PRIMARY KEY (audit_id)",
     "CREATE INDEX audit_of_one ON audit (reference, audit_id)",
     "CREATE INDEX audit_by_age ON audit (at)",
-    "CREATE INDEX audit_acts ON audit (by_reference, action, at) WHERE by_reference IS NOT NULL",
+    # By whoever acted as an operator, or wanted to.
+    """
+    CREATE INDEX audit_acts ON audit (coalesce(by_reference::text, account), action, at)
+      WHERE route IS NOT NULL
+    """,
+    "CREATE INDEX audit_by_action ON audit (action, audit_id)",
     "CREATE INDEX audit_rules ON audit (reference, at) WHERE action = 'rules_changed'",
     "ALTER TABLE users ADD COLUMN state_at timestamptz",
+    "CREATE INDEX users_by_age ON users (created_at, user_id)",
     # A person's leaving, as a job that a crash only delays: ``step`` is what is done next. The
     # person's id stands here until their last row is gone, and that nothing is left was verified.
     """

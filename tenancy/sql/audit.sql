@@ -71,6 +71,33 @@ LANGUAGE sql AS $$
   )
 $$;
 
+-- The reference of somebody who is there; null of everybody else.
+CREATE OR REPLACE FUNCTION tenant.known_reference_of(p_user uuid) RETURNS uuid
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM public.users u WHERE u.user_id = p_user) THEN
+    RETURN NULL;
+  END IF;
+  RETURN tenant.reference_of(p_user);
+EXCEPTION WHEN foreign_key_violation THEN
+  RETURN NULL;  -- their last row went at this very moment
+END $$;
+
+-- Somebody acts as an operator, on whom is named: refused to who is suspended, being erased or gone.
+-- Makes the references of both in one order, before the caller holds what comes later in the order
+-- of locks.
+CREATE OR REPLACE FUNCTION tenant.begin_act(p_by uuid, p_user uuid DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_by IS NOT NULL AND NOT EXISTS (
+    SELECT FROM public.users u WHERE u.user_id = p_by AND u.state = 'active'
+  ) THEN
+    RAISE EXCEPTION 'this user cannot act' USING ERRCODE = 'ST003';
+  END IF;
+  PERFORM tenant.known_reference_of(least(p_by, p_user));
+  PERFORM tenant.known_reference_of(greatest(p_by, p_user));
+END $$;
+
 -- Puts on record what an operator did, or somebody who is none wanted to do; for the dispatch role. To
 -- whom (`p_user`), or to what (`p_object`), and by whom: a person, or an account of the system. Looks
 -- and refusals (`p_once`) once an hour for each of them, so that they do not fill the record.
@@ -81,14 +108,16 @@ CREATE OR REPLACE FUNCTION tenant.audit_act(
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-  by_whom uuid := CASE WHEN p_by IS NOT NULL THEN tenant.reference_of(p_by) END;
-  whom uuid := CASE WHEN p_user IS NOT NULL THEN tenant.reference_of(p_user) END;
+  by_whom uuid := tenant.known_reference_of(p_by);
+  whom uuid := tenant.known_reference_of(p_user);
 BEGIN
   IF p_once AND EXISTS (
     SELECT FROM public.audit a
-    WHERE a.by_reference = by_whom AND a.action = p_action
-      AND a.at > clock_timestamp() - interval '1 hour'
-      AND (a.route, a.reference, a.object) IS NOT DISTINCT FROM (p_route, whom, p_object)
+    -- As the index has it.
+    WHERE coalesce(a.by_reference::text, a.account) = coalesce(by_whom::text, p_account)
+      AND a.action = p_action AND a.at > clock_timestamp() - interval '1 hour'
+      AND a.route = p_route
+      AND (a.reference, a.object) IS NOT DISTINCT FROM (whom, p_object)
   ) THEN
     RETURN;
   END IF;
@@ -99,6 +128,35 @@ BEGIN
     whom, by_whom, p_account, CASE WHEN p_action = 'refused' THEN 'person' ELSE 'operator' END,
     p_action, p_route, p_object, p_why
   );
+END $$;
+
+-- An operator looks: at somebody, at something, or at all. Its own transaction.
+CREATE OR REPLACE FUNCTION dispatch.note_look(
+  p_user uuid, p_object text, p_by uuid, p_account text, p_route text
+) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_act(p_by, p_user);
+  PERFORM tenant.audit_act(p_by, p_account, 'looked', p_route, p_user, p_object, NULL, true);
+END $$;
+
+-- Somebody who is no operator wanted to act as one: it is on their own record too.
+CREATE OR REPLACE FUNCTION dispatch.note_refusal(p_by uuid, p_account text, p_route text)
+RETURNS void
+LANGUAGE sql AS $$
+  SELECT tenant.audit_act(
+    p_by, p_account, 'refused', p_route, p_by, NULL, 'not_an_operator', true
+  )
+$$;
+
+-- An operator did what has no function of its own here.
+CREATE OR REPLACE FUNCTION dispatch.note_deed(
+  p_action text, p_object text, p_by uuid, p_account text, p_route text
+) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.begin_act(p_by);
+  PERFORM tenant.audit_act(p_by, p_account, p_action, p_route, NULL, p_object);
 END $$;
 
 -- Refuses what nobody has the right to anyway, to those who need no right.
