@@ -10,10 +10,10 @@ from fastapi import Depends, Request
 from app.api.context import context_of
 from app.api.rate_headers import REQUESTS
 from app.api.services import Services
-from tenancy.errors import Forbidden, RequestRateExceeded
-from tenancy.principal import ADMIN, Principal
+from tenancy.errors import Forbidden, RequestRateExceeded, UserUnavailable
+from tenancy.principal import ADMIN, Identity, Principal
 from tenancy.scheduler.limits import Limits
-from tenancy.scheduler.requests import admit_request
+from tenancy.scheduler.requests import Admission, admit_request
 
 
 async def _services(request: Request) -> Services:
@@ -28,16 +28,33 @@ async def _principal(request: Request, services: ServicesDep) -> Principal:
     """The verified principal of a request, from its raw header lines; the request is counted.
 
     Raises:
+        UserUnavailable: they are being erased.
         RequestRateExceeded: there were too many in a short time.
     """
     identity = await services.verifier.verify(request.scope["headers"])
-    principal = await services.directory.principal(identity)
+    principal, admission = await _admitted(services, identity)
     context = context_of(request.scope)
     context.user_id = principal.user_id
-    context.admission = await admit_request(services.database, principal, services.limits)
+    context.admission = admission
     if not context.admission.admitted:
         raise RequestRateExceeded(REQUESTS, retry_seconds=context.admission.retry_seconds)
     return principal
+
+
+async def _admitted(services: Services, identity: Identity) -> tuple[Principal, Admission]:
+    """Who is asking, and whether the request is let in.
+
+    Somebody who has left since they were last seen here is signed in anew, as somebody new.
+    """
+    principal = await services.directory.principal(identity)
+    try:
+        return principal, await admit_request(services.database, principal, services.limits)
+    except UserUnavailable:
+        services.directory.forget(principal.user_id)
+        again = await services.directory.principal(identity)
+        if again.user_id == principal.user_id:
+            raise
+        return again, await admit_request(services.database, again, services.limits)
 
 
 PrincipalDep = Annotated[Principal, Depends(_principal)]

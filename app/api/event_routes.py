@@ -61,6 +61,6 @@ async def follow_own_events(
         media_type=sse.MEDIA_TYPE,
         beat=sse.HEARTBEAT,
         expires_at=principal.identity.expires_at,
-        closing=services.streams.closing,
+        closing=services.streams.closing_for(principal.user_id),
         headers={"X-Accel-Buffering": "no"},
     )

@@ -49,7 +49,7 @@ def stream_run(
         media_type=sse.MEDIA_TYPE,
         beat=sse.HEARTBEAT,
         expires_at=principal.identity.expires_at,
-        closing=services.streams.closing,
+        closing=services.streams.closing_for(principal.user_id),
         when_gone=cancel_when_gone(services, principal, run) if ends_with_client else None,
         headers={
             "Content-Location": run_location(run),
@@ -77,7 +77,7 @@ def wait_for_run(
         media_type="application/json",
         beat=b"\n",
         expires_at=principal.identity.expires_at,
-        closing=services.streams.closing,
+        closing=services.streams.closing_for(principal.user_id),
         whole=True,
         when_gone=cancel_when_gone(services, principal, run) if ends_with_client else None,
         headers={
@@ -104,7 +104,7 @@ def answer_when_ended(
         media_type="application/json",
         beat=b"\n",
         expires_at=principal.identity.expires_at,
-        closing=services.streams.closing,
+        closing=services.streams.closing_for(principal.user_id),
         whole=True,
         headers={"X-Accel-Buffering": "no"},
     )

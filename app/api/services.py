@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from app.admin.scheduler import SchedulerAdmin
 from app.admin.usage import UsageAdmin
 from app.agent.graphs import GraphCatalogue
+from app.api.departures import Departures
 from app.api.readiness import Readiness
 from app.api.streams import OpenStreams
 from app.api.turns import RequestTurns
@@ -28,7 +29,7 @@ from app.sharing import default_limits
 from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue
 from tenancy.checkpoints.pool import CheckpointPool
-from tenancy.database.signals import Announcer
+from tenancy.database.signals import USER_CHANGED, Announcer
 from tenancy.database.tenant import TenantDatabase
 from tenancy.identity import IdentityVerifier, JwtIdentitySettings
 from tenancy.identity.directory import UserDirectory
@@ -90,7 +91,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         verifier = IdentityVerifier(identity_settings(settings))
         stack.push_async_callback(verifier.aclose)
         graphs = GraphCatalogue(settings)
-        tail = RunTail(database, listen_dsn(settings))
+        directory, streams = UserDirectory(database), OpenStreams()
+        departures = Departures(directory, streams)
+        stack.push_async_callback(departures.aclose)
+        tail = RunTail(database, listen_dsn(settings), {USER_CHANGED: departures.hear})
         await tail.start()
         stack.push_async_callback(tail.stop)
         announcer = Announcer(listen_dsn(settings))
@@ -117,14 +121,14 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             authorizations=Authorizations(database, vault, changes, oauth),
             standing=standing,
             verifier=verifier,
-            directory=UserDirectory(database),
+            directory=directory,
             graphs=graphs,
             history=ThreadHistory(database, pool, graphs),
             state_updates=StateUpdates(database, pool, graphs),
             states=ReferencedStates(database, pool, graphs),
             tail=tail,
             announcer=announcer,
-            streams=OpenStreams(),
+            streams=streams,
             turns=RequestTurns(),
             readiness=Readiness(settings, database_settings),
             scheduler_admin=scheduler_admin,

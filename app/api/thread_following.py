@@ -103,7 +103,7 @@ async def stream_thread(
         media_type=sse.MEDIA_TYPE,
         beat=sse.HEARTBEAT,
         expires_at=principal.identity.expires_at,
-        closing=services.streams.closing,
+        closing=services.streams.closing_for(principal.user_id),
         headers={"Location": f"/threads/{thread_id}/stream", "X-Accel-Buffering": "no"},
     )
 

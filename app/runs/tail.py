@@ -22,7 +22,7 @@ from tenancy.database.signals import (
 from tenancy.errors import RunNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
     from uuid import UUID
 
     from app.runs.events import LogPage
@@ -52,7 +52,13 @@ def limits_key(user_id: UserId) -> str:
 class RunTail:
     """Lets any number of readers follow runs. One per web process."""
 
-    def __init__(self, database: TenantDatabase, listen_dsn: str) -> None:
+    def __init__(
+        self,
+        database: TenantDatabase,
+        listen_dsn: str,
+        also: Mapping[str, Callable[[str | None], None]] | None = None,
+    ) -> None:
+        """``also`` hears of other channels on the same connection; see ``Listener``."""
         self._database = database
         self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._people: dict[str, set[HeardChanges]] = defaultdict(set)
@@ -62,6 +68,7 @@ class RunTail:
                 RUN_CHANGED: self._wake,
                 APPROVAL_CHANGED: self._tell_of_approvals,
                 CONNECTION_CHANGED: self._tell_of_connections,
+                **(also or {}),
             },
         )
 

@@ -6,16 +6,27 @@ whose rows are visible only to a transaction that is about that very identity.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import sqlalchemy as sa
+
 from tenancy.principal import Principal, UserId
+from tenancy.tables import users
 
 if TYPE_CHECKING:
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import Identity
 
 _CACHE_SIZE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Somebody:
+    """A user of whom no assertion speaks."""
+
+    user_id: UserId
 
 
 class UserDirectory:
@@ -43,9 +54,23 @@ class UserDirectory:
             self._remember(key, user_id)
         return Principal(user_id, identity)
 
+    async def is_leaving(self, user_id: UserId) -> bool:
+        """Whether a user is being erased, or gone: nothing is done for them any more.
+
+        Raises:
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        async with self._database.reading(_Somebody(user_id)) as tx:
+            state = await tx.scalar(sa.select(users.c.state))
+        return state in (None, "erasing")
+
     def forget(self, user_id: UserId) -> None:
         """Drop a user from the cache: they were erased, or are not who they were."""
         self._known = {key: known for key, known in self._known.items() if known != user_id}
+
+    def forget_all(self) -> None:
+        """Drop everybody: any of them may have been erased."""
+        self._known = {}
 
     def _remember(self, key: tuple[str, str, str | None, str | None], user_id: UserId) -> None:
         if len(self._known) >= _CACHE_SIZE:

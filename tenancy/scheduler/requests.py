@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import asyncpg
+
+from tenancy.errors import UserUnavailable
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -45,7 +49,11 @@ async def admit_request(
     """Count a request. One that is refused is not counted.
 
     Raises:
+        UserUnavailable: the owner is being erased, or gone.
         DatabaseUnavailable: Postgres cannot be reached.
     """
-    (row,) = await database.call(owner, _ADMIT, dict(defaults))
+    try:
+        (row,) = await database.call(owner, _ADMIT, dict(defaults))
+    except asyncpg.ForeignKeyViolationError:  # gone between two statements
+        raise UserUnavailable from None
     return Admission(**dict(row.items()))

@@ -15,6 +15,8 @@ $$;
 -- Counts one request against `requests_per_minute`, by the generic cell rate algorithm: a whole
 -- minute's worth may come at once. Its own transaction. Also says what else the person may use.
 -- Times in seconds: until nothing is used any more, and, when it is refused, until it is not.
+-- Nobody is let in who is being erased. That is no lock, which each request would pay for: what is
+-- counted beside an erasure's beginning is deleted with the rest, or fails for want of its user.
 CREATE OR REPLACE FUNCTION tenant.admit_request(p_user uuid, p_defaults jsonb)
 RETURNS TABLE (
   limits jsonb, admitted boolean, remaining int, reset_seconds float8, retry_seconds float8
@@ -28,6 +30,11 @@ BEGIN
   -- What a crash forgets of it is worth no wait for the disk.
   PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM set_config('app.user_id', p_user::text, true);
+  IF NOT EXISTS (
+    SELECT FROM public.users u WHERE u.user_id = p_user AND u.state <> 'erasing'
+  ) THEN
+    RAISE EXCEPTION 'nothing is done for this user any more' USING ERRCODE = 'ST003';
+  END IF;
   limits := tenant.limits_of(p_user, p_defaults);
   IF limits ->> 'requests_per_minute' IS NULL THEN
     RETURN QUERY SELECT limits, true, NULL::int, NULL::float8, NULL::float8;
