@@ -36,6 +36,10 @@ class KnownConnections:
         while len(self._ids) > MOST_KNOWN:
             self._ids.popitem(last=False)
 
+    def forget(self, user_id: UserId) -> None:
+        """Know nothing of a person's connections any more."""
+        self._ids.pop(user_id, None)
+
     def servers_of(self, user_id: UUID, connection_id: UUID) -> list[str]:
         """The names of the servers that are used here and that this id may be of."""
         known = self._ids.get(user_id, OrderedDict())

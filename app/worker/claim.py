@@ -18,7 +18,7 @@ from app.logging import facts_of
 from app.stopping import RunStop
 from app.worker.execute import RunNotBegun
 from tenancy.database.engine import DatabaseUnavailable
-from tenancy.errors import LeaseLost, StoaError
+from tenancy.errors import LeaseLost, StoaError, UserUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from app.worker.execute import RunExecutor
     from tenancy.database.crossing import DispatchDatabase
     from tenancy.database.signals import Announcer
-    from tenancy.principal import ClaimedRun
+    from tenancy.principal import ClaimedRun, UserId
     from tenancy.scheduler.limits import Limits
 
 log = structlog.get_logger(__name__)
@@ -74,7 +74,7 @@ class Claimer:
         self._limits = limits
         self._wanted = asyncio.Event()
         self._running: dict[UUID, RunningRun] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], ClaimedRun] = {}
         self._look_at = 0.0
         self._draining = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -134,10 +134,24 @@ class Claimer:
         claiming = {self._task} if self._task is not None else set()
         for task in (*claiming, *self._tasks):  # once each: what they leave behind takes a moment
             task.cancel()
-        if ending := claiming | self._tasks:
+        if ending := claiming | set(self._tasks):
             _, late = await asyncio.wait(ending, timeout=_END_SECONDS)
             if late:
                 log.warning("runs left to themselves", runs=len(late))
+
+    async def let_go(self, user_id: UserId) -> None:
+        """Cut off a person's runs and put them back; returns once nothing is done for them here.
+
+        For people for whom nothing may be written: what a run has not stored by now, it never does.
+        No attempt is spent, since nobody executes what is of such people.
+        """
+        ours = {task: run for task, run in self._tasks.items() if run.user_id == user_id}
+        for task in ours:
+            task.cancel()
+        if ours:
+            await asyncio.wait(ours)
+        for run in ours.values():
+            await self._give_back(run, spend=False)
 
     async def _stop_claiming(self) -> None:
         if self._task is not None:
@@ -202,11 +216,11 @@ class Claimer:
         running = RunningRun(run, RunStop())
         self._running[run.run_id] = running
         task = asyncio.create_task(self._execute(running), name=f"execute {run.run_id}")
-        self._tasks.add(task)
+        self._tasks[task] = run
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        del self._tasks[task]
         self._wanted.set()
 
     async def _execute(self, running: RunningRun) -> None:
@@ -227,6 +241,10 @@ class Claimer:
         except RunNotBegun as error:
             log.warning("run not begun", **facts_of(error))
             await self._wait_out(running)
+            await self._give_back(run, spend=False)
+            return
+        except UserUnavailable:  # suspended, or leaving: nobody claims it as long as they are
+            log.info("run of an unavailable person given back")
             await self._give_back(run, spend=False)
             return
         except DatabaseUnavailable as error:

@@ -31,6 +31,7 @@ _DRAIN = "SELECT dispatch.drain_worker($1)"
 _RETIRE = "SELECT dispatch.retire_worker($1)"
 _REAP = "SELECT dispatch.reap_expired_leases()"
 _FIND_EXPIRED = "SELECT user_id, run_id FROM dispatch.find_expired_approvals($1)"
+_UNAVAILABLE = "SELECT dispatch.unavailable_of($1)"
 _CLAIM_CHECKS = "SELECT user_id, connection_id FROM dispatch.claim_checks($1, $2, $3)"
 
 
@@ -118,6 +119,11 @@ class DispatchDatabase:
         """Put the runs of dead workers back into the queue; return how many."""
         (row,) = await self._calls.fetch(_REAP)
         return int(row[0])
+
+    async def unavailable_of(self, users: Iterable[UserId]) -> list[UserId]:
+        """Of these users, those for whom nothing may be written: suspended, leaving, or gone."""
+        rows = await self._calls.fetch(_UNAVAILABLE, list(users))
+        return [UserId(row[0]) for row in rows]
 
     async def find_expired_approvals(self, most: int) -> list[OverdueRun]:
         """Runs with questions whose time is over, at most so many, the longest overdue first."""

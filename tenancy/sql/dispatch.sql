@@ -219,6 +219,15 @@ LANGUAGE sql STABLE AS $$
   FROM public.runs r WHERE r.state = 'running' AND r.worker_id = p_worker;
 $$;
 
+-- Of these people, those for whom nothing may be written: they are suspended, leave, or have left.
+CREATE OR REPLACE FUNCTION dispatch.unavailable_of(p_users uuid[]) RETURNS SETOF uuid
+LANGUAGE sql STABLE AS $$
+  SELECT o.user_id FROM unnest(p_users) AS o (user_id)
+  WHERE NOT EXISTS (
+    SELECT FROM public.users u WHERE u.user_id = o.user_id AND u.state = 'active'
+  )
+$$;
+
 -- Gives back one run that a living worker does not bring to its end. An attempt is spent only
 -- where that was no orderly leave.
 CREATE OR REPLACE FUNCTION dispatch.release_run(

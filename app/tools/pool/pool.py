@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 10.0
 """How long connections may take to close when the process ends."""
+BARRED_SECONDS = 120.0
+"""How long nothing is opened for somebody whose connections were dropped: what was under way for
+them when that was asked has come to its end by then."""
 _SWEEPS_PER_IDLE_TIME = 8
 _LONGEST_SWEEP_SECONDS = 15.0
 
@@ -78,6 +81,8 @@ class ToolPool:
         self._tasks: dict[Connection, asyncio.Task[None]] = {}
         self._breakers = Breakers()
         self._wishes = Wishes()
+        self._barred: dict[UserId, float] = {}
+        """For whom nothing is opened, and until when."""
         self._freed = asyncio.Event()
         self._sweeper: asyncio.Task[None] | None = None
         self._stopped = False
@@ -164,6 +169,27 @@ class ToolPool:
                 connection.close()
         self._breakers.forget(lambda key, _: (key.owner, key.server) == (owner, server))
 
+    async def drop(self, owner: UserId, *, for_good: bool) -> None:
+        """Close everything of a user's; returns once nothing of it is left, children included.
+
+        ``for_good``: nothing is opened for them for a while, whoever asks.
+        """
+        if for_good:
+            self._barred[owner] = asyncio.get_running_loop().time() + BARRED_SECONDS
+        self._drop_wishes(lambda key: key.owner == owner)
+        ending = {task for each, task in self._tasks.items() if each.owner == owner}
+        for connection in list(self._tasks):
+            if connection.owner == owner:
+                connection.close()
+        if ending:
+            await asyncio.wait(ending)
+        self._breakers.forget(lambda key, _: key.owner == owner)
+
+    @property
+    def owners(self) -> frozenset[UserId]:
+        """Who has connections, those that are being opened or closed included."""
+        return frozenset(each.owner for each in self._tasks if each.owner is not None)
+
     def let_go(self, owner: UserId | None = None, server: str | None = None) -> None:
         """Close a user's connections to a server, or all of all users, once they are not in use.
 
@@ -231,7 +257,8 @@ class ToolPool:
                     found = self._current.get(key)
                     if found is not None and not found.is_closing:
                         return found
-                    if self._stopped or self._surroundings is None or wish.is_over:
+                    is_over = self._stopped or wish.is_over or key.owner in self._barred
+                    if is_over or self._surroundings is None:
                         reason = Reason.CLOSED
                         break
                     breaker = self._breakers.of(key)
@@ -320,6 +347,7 @@ class ToolPool:
                 if connection.is_idle and now - connection.last_used >= idle:
                     connection.close()
             self._breakers.forget(partial(self._needs_no_breaker, now))
+            self._barred = {owner: end for owner, end in self._barred.items() if end > now}
 
     def _needs_no_breaker(self, now: float, key: ConnectionKey, breaker: Breaker) -> bool:
         return breaker.is_over(now) and key not in self._current

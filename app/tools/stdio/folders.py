@@ -19,7 +19,14 @@ class FolderUnusable(Exception):
 
 def folder_of(root: Path, owner: UserId | None, server: str) -> Path:
     """Where a user's server works; a shared one's with no owner. Says nothing of who it is."""
-    return _owners(root, owner) / server
+    return owner_folder(root, owner) / server
+
+
+def owner_folder(root: Path, owner: UserId | None) -> Path:
+    """Where all of a user's servers work; those that are everybody's with no owner."""
+    if owner is None:
+        return root / _SHARED
+    return root / hashlib.blake2b(owner.bytes, digest_size=16, person=b"stoa-mcp").hexdigest()
 
 
 def make_folder(root: Path, owner: UserId | None, server: str) -> Path:
@@ -39,9 +46,3 @@ def make_folder(root: Path, owner: UserId | None, server: str) -> Path:
         if stat.S_IMODE(found) != 0o700:  # noqa: PLR2004 - its owner's alone
             each.chmod(0o700)
     return folder
-
-
-def _owners(root: Path, owner: UserId | None) -> Path:
-    if owner is None:
-        return root / _SHARED
-    return root / hashlib.blake2b(owner.bytes, digest_size=16, person=b"stoa-mcp").hexdigest()

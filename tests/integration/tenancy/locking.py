@@ -342,6 +342,7 @@ READERS = {
     *("begin_read", "read_checkpoint", "read_log", "inspect_run", "count_thread_rows"),
     *("find_effect", "find_permission", "decisions_of", "memory_state", "find_expired_approvals"),
     *("held_runs", "find_workers", "find_lost_runs", "rank_of", "head_of", "has_room"),
+    "unavailable_of",
     *(
         "highest_cost",
         "expected_cost",
