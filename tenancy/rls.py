@@ -29,6 +29,11 @@ OWN_ROWS_ERASED = f"{OWN_ROWS} AND (SELECT tenant.is_erasing())"
 """A person's rows, while they are being erased: what is deleted then and at no other time."""
 OWN_ROWS_RETURNED = f"{OWN_ROWS} AND (SELECT tenant.has_tombstone())"
 """A person's rows, while somebody signs in whose tombstone still stands."""
+OWN_USAGE_OVER = (
+    f"{OWN_ROWS} AND ((SELECT tenant.is_erasing())"
+    " OR hour < (SELECT clock_timestamp()) - interval '62 days')"
+)
+"""A person's usage that no budget counts any more, or all of it while they are being erased."""
 OWN_USER_ERASED = f"{OWN_ROWS} AND state = 'erasing'"
 OWN_IDENTITIES = (
     "CASE WHEN coalesce(current_setting('app.identity', true), '') <> ''"
@@ -120,14 +125,19 @@ RULES: Mapping[str, TableRules] = {
         maintenance=_counts("created_at"),
     ),
     "threads": TableRules(
-        service=_own("title", "metadata", "updated_at", "deleted_at"),
-        maintenance=_counts("thread_id", "created_at", "updated_at", "deleted_at"),
+        service=_own(
+            *("title", "metadata", "updated_at", "deleted_at", "unpruned_since", "ttl_minutes")
+        ),
+        maintenance=_counts(
+            *("thread_id", "created_at", "updated_at", "deleted_at", "unpruned_since"),
+            *("ttl_minutes", "expires_at"),
+        ),
     ),
     "runs": TableRules(
         service=_own(
             *("state", "fence", "error_code", "error_message", "worker_id", "ended_at"),
             *("updated_at", "cancel_requested_at", "cancel_action", "pruned_through", "pruned_at"),
-            "resume",
+            *("resume", "log_dropped_through", "log_dropped_at"),
         ),
         dispatch=Access(
             {
@@ -147,6 +157,7 @@ RULES: Mapping[str, TableRules] = {
             *("run_id", "thread_id", "graph_id", "state", "fence", "attempt", "attempts_spent"),
             *("active_seconds", "worker_id", "multitask_strategy", "cancel_requested_at"),
             *("cancel_action", "error_code", "pruned_through", "pruned_at"),
+            *("log_dropped_through", "log_dropped_at"),
             *("priority", "due_at", "created_at", "updated_at", "claimed_at", "ended_at"),
         ),
     ),
@@ -166,8 +177,8 @@ RULES: Mapping[str, TableRules] = {
         maintenance=_counts("created_at"),
     ),
     "checkpoints": TableRules(
-        service=_own("checkpoint", "metadata"),
-        maintenance=_counts("thread_id", "checkpoint_ns", "checkpoint_id", "run_id"),
+        service=_own("checkpoint", "metadata", "parent_checkpoint_id"),
+        maintenance=_counts("thread_id", "checkpoint_ns", "checkpoint_id", "run_id", "created_at"),
     ),
     "checkpoint_blobs": TableRules(
         service=_own(),
@@ -282,18 +293,18 @@ RULES: Mapping[str, TableRules] = {
     ),
     "erasures": TableRules(
         dispatch=Access({"SELECT": ALL, "INSERT": ALL, "UPDATE": ALL}, EVERY_ROW),
-        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        maintenance=Access({"SELECT": ALL, "DELETE": ALL}, EVERY_ROW),
         personal=False,
     ),
     "erasure_stops": TableRules(
         dispatch=Access({"SELECT": ALL, "INSERT": ALL}, EVERY_ROW),
-        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        maintenance=Access({"SELECT": ALL, "DELETE": ALL}, EVERY_ROW),
         personal=False,
     ),
     "tombstones": TableRules(
         service=Access({"SELECT": ALL}, OWN_TOMBSTONE),
         dispatch=Access({"SELECT": ALL, "INSERT": ALL, "UPDATE": ALL, "DELETE": ALL}, EVERY_ROW),
-        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        maintenance=Access({"SELECT": ALL, "DELETE": ALL}, EVERY_ROW),
         personal=False,
     ),
     "run_queues": TableRules(
@@ -358,7 +369,11 @@ RULES: Mapping[str, TableRules] = {
         maintenance=Access({"SELECT": ALL}, EVERY_ROW),
     ),
     "usage_hours": TableRules(
-        service=_own("runs", "tool_calls", delete=False),
+        service=Access(
+            {"SELECT": ALL, "INSERT": ALL, "UPDATE": ("runs", "tool_calls"), "DELETE": ALL},
+            OWN_ROWS,
+            {"DELETE": OWN_USAGE_OVER},
+        ),
         dispatch=Access(
             {
                 "SELECT": ALL,

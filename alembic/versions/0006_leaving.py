@@ -139,6 +139,35 @@ STATEMENTS = (
     ALTER TABLE checkpoint_writes
       ADD COLUMN size int GENERATED ALWAYS AS (coalesce(octet_length(blob), 0)) STORED
     """,
+    # What is kept for a while only: how old a state is, by the database's clock; since when a
+    # thread has states that nobody has looked at; how far a run's whole log was dropped.
+    "ALTER TABLE checkpoints ADD COLUMN created_at timestamptz NOT NULL DEFAULT clock_timestamp()",
+    """
+    ALTER TABLE threads
+      ADD COLUMN unpruned_since timestamptz DEFAULT clock_timestamp(),
+      ADD COLUMN ttl_minutes float8 CHECK (ttl_minutes > 0)
+    """,
+    "ALTER TABLE threads ALTER COLUMN unpruned_since DROP DEFAULT",
+    # Not before that; a run that ended later keeps its thread for longer.
+    """
+    ALTER TABLE threads ADD COLUMN expires_at timestamptz GENERATED ALWAYS AS (
+      (updated_at AT TIME ZONE 'UTC' + make_interval(secs => ttl_minutes * 60)) AT TIME ZONE 'UTC'
+    ) STORED
+    """,
+    """
+    ALTER TABLE runs
+      ADD COLUMN log_dropped_through int NOT NULL DEFAULT 0,
+      ADD COLUMN log_dropped_at timestamptz
+    """,
+    "CREATE INDEX threads_unpruned ON threads (unpruned_since) WHERE unpruned_since IS NOT NULL",
+    "CREATE INDEX threads_to_expire ON threads (expires_at) WHERE expires_at IS NOT NULL",
+    "CREATE INDEX threads_by_idleness ON threads (updated_at) WHERE deleted_at IS NULL",
+    """
+    CREATE INDEX runs_with_log ON runs (ended_at)
+      WHERE ended_at IS NOT NULL AND log_dropped_at IS NULL
+    """,
+    "CREATE INDEX runs_ended ON runs (ended_at) WHERE ended_at IS NOT NULL",
+    "CREATE INDEX audit_texts_by_age ON audit_texts (at)",
 )
 
 

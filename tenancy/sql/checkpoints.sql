@@ -86,8 +86,10 @@ CREATE OR REPLACE FUNCTION tenant.write_state(
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM tenant.begin_write(p_user);
-  UPDATE public.threads SET updated_at = clock_timestamp()
-  WHERE user_id = p_user AND thread_id = p_thread::uuid AND deleted_at IS NULL;
+  UPDATE public.threads t
+  SET updated_at = clock_timestamp(),
+      unpruned_since = coalesce(t.unpruned_since, clock_timestamp())
+  WHERE t.user_id = p_user AND t.thread_id = p_thread::uuid AND t.deleted_at IS NULL;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'there is no such thread' USING ERRCODE = 'ST006';
   END IF;
@@ -102,6 +104,17 @@ BEGIN
   ) OR p_head IS DISTINCT FROM (
     SELECT max(c.checkpoint_id) FROM public.checkpoints c
     WHERE c.user_id = p_user AND c.thread_id = p_thread::uuid AND c.checkpoint_ns = ''
+  ) THEN
+    RAISE EXCEPTION 'the thread is busy' USING ERRCODE = 'ST004';
+  END IF;
+  -- The state that this one is made from may have been pruned meanwhile: nothing hangs in the air.
+  IF EXISTS (
+    SELECT FROM unnest(c_ns, c_parent) AS p (ns, parent)
+    WHERE p.parent IS NOT NULL AND p.parent <> ALL (c_id) AND NOT EXISTS (
+      SELECT FROM public.checkpoints c
+      WHERE c.user_id = p_user AND c.thread_id = p_thread::uuid
+        AND c.checkpoint_ns = p.ns AND c.checkpoint_id = p.parent
+    )
   ) THEN
     RAISE EXCEPTION 'the thread is busy' USING ERRCODE = 'ST004';
   END IF;

@@ -49,7 +49,9 @@ BEGIN
     END IF;
   END IF;
   PERFORM tenant.require_room(p_user, tenant.limits_of(p_user, p_defaults));
-  UPDATE public.threads t SET updated_at = clock_timestamp(), title = coalesce(t.title, p_title)
+  UPDATE public.threads t
+  SET updated_at = clock_timestamp(), title = coalesce(t.title, p_title),
+      unpruned_since = coalesce(t.unpruned_since, clock_timestamp())
   WHERE t.user_id = p_user AND t.thread_id = p_thread AND t.deleted_at IS NULL;
   IF NOT FOUND THEN
     IF NOT p_create THEN
@@ -57,9 +59,11 @@ BEGIN
       WHERE k.user_id = p_user AND k.route = p_route AND k.key = p_key;
       RETURN;
     END IF;
-    INSERT INTO public.threads AS t (user_id, thread_id, title)
-    VALUES (p_user, p_thread, p_title)
-    ON CONFLICT (user_id, thread_id) DO UPDATE SET updated_at = clock_timestamp()
+    INSERT INTO public.threads AS t (user_id, thread_id, title, unpruned_since)
+    VALUES (p_user, p_thread, p_title, clock_timestamp())
+    ON CONFLICT (user_id, thread_id) DO UPDATE
+      SET updated_at = clock_timestamp(),
+          unpruned_since = coalesce(t.unpruned_since, clock_timestamp())
       WHERE t.deleted_at IS NULL;
     IF NOT FOUND THEN
       RAISE EXCEPTION 'the thread is being deleted' USING ERRCODE = 'ST004';

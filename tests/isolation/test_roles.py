@@ -136,7 +136,8 @@ class TestRolesThatSeeEverybody:
             "ttl_minutes", "thread_id", "run_id", "worker_id", "seq", "fence", "attempt", "idx",
             "error_code", "multitask_strategy", "checkpoint_ns", "checkpoint_id", "version",
             "channel", "attempts_spent", "active_seconds", "cancel_requested_at", "cancel_action",
-            "pruned_through", "pruned_at", "deleted_at", "ended_by", "event", "size",
+            "pruned_through", "pruned_at", "log_dropped_through", "log_dropped_at", "deleted_at",
+            "unpruned_since", "ended_by", "event", "size",
             "graph_id", "resource_id", "host", "priority", "due_at",
         }  # fmt: skip
         scheduling = {(table, column) for table, names in SCHEDULING.items() for column in names}
