@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from app.erasure.errors import TombstoneNotWritten, TombstoneUnusable
@@ -87,14 +87,14 @@ class TombstoneFolder:
 
     def _files(self) -> Iterator[Path]:
         try:
-            names = sorted(os.listdir(self.path))
+            paths = sorted(self.path.iterdir())
         except FileNotFoundError:
             return
         except OSError as error:
             raise TombstoneUnusable(
                 f"STOA_TOMBSTONE_FOLDER cannot be read: {error.strerror}."
             ) from error
-        yield from (self.path / name for name in names if _NAME.fullmatch(name))
+        yield from (path for path in paths if _NAME.fullmatch(path.name))
 
 
 def _content(tombstone: Tombstone) -> bytes:
@@ -130,24 +130,28 @@ def _read(path: Path) -> Tombstone | None:
     """The tombstone in a file; None if the file is gone by now."""
     try:
         with path.open("rb") as file:
-            found = json.loads(file.read(_LARGEST))
-        if found["version"] != _VERSION or f"{found['erasure_id']}.json" != path.name:
-            raise ValueError
-        expires_at = datetime.fromisoformat(found["expires_at"])
-        if expires_at.tzinfo is None:
-            raise ValueError
-        return Tombstone(
-            erasure_id=UUID(found["erasure_id"]),
-            key_id=str(found["key_id"]),
-            user_hash=bytes.fromhex(found["user_hash"]),
-            expires_at=expires_at,
-        )
+            tombstone = _parsed(json.loads(file.read(_LARGEST)))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise TombstoneUnusable(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError, RecursionError):
+        tombstone = None
+    if tombstone is None or f"{tombstone.erasure_id}.json" != path.name:
         raise TombstoneUnusable(
             f"{path} is no tombstone that this version can read. Somebody who was erased may come"
             " back without it: put back what it was, or take it away if you know better."
-        ) from None
+        )
+    return tombstone
+
+
+def _parsed(found: Any) -> Tombstone | None:  # noqa: ANN401 - JSON of any kind
+    expires_at = datetime.fromisoformat(found["expires_at"])
+    if found["version"] != _VERSION or expires_at.tzinfo is None:
+        return None
+    return Tombstone(
+        erasure_id=UUID(found["erasure_id"]),
+        key_id=str(found["key_id"]),
+        user_hash=bytes.fromhex(found["user_hash"]),
+        expires_at=expires_at,
+    )

@@ -10,10 +10,10 @@ from app.dev.postgres import EmbeddedPostgres
 from app.dev.supervisor.database import Database
 from app.dev.supervisor.folder import DataFolder
 from app.dev.supervisor.health import answers
+from app.dev.supervisor.keys import SIGNING_KEYS, VAULT_KEYS, ensure_keys
 from app.dev.supervisor.plans import Addresses, plans
 from app.dev.supervisor.program import Program
 from app.dev.supervisor.service import Service
-from app.dev.supervisor.vault import ensure_vault_keys
 
 
 class Development:
@@ -70,7 +70,8 @@ class Development:
 
     async def _start(self) -> None:
         """Start all processes at once; each gets its turn when what it needs is there."""
-        ensure_vault_keys(self._folder.path)
+        for kind in (VAULT_KEYS, SIGNING_KEYS):
+            ensure_keys(self._folder.path, kind)
         await self._postgres.prepare()
         chosen = plans(self._addresses, self._folder.path, self._postgres)
         self._programs = {name: Program(plan) for name, plan in chosen.items()}

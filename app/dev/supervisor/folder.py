@@ -18,7 +18,7 @@ _ROOM_BYTES = 300_000_000
 # What people made. The model's weights can stay: they are the same for everybody.
 _DATA = (
     *("postgres", "postgres.new", "postgres.log", "credentials.json"),
-    *("gateway-key.json", "vault-keys", "mcp"),
+    *("gateway-key.json", "vault-keys", "signing-keys", "tombstones", "mcp"),
 )
 
 

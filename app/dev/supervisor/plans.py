@@ -9,15 +9,16 @@ from pathlib import Path
 
 from app.dev.ports import LOOPBACK
 from app.dev.postgres import EmbeddedPostgres
+from app.dev.supervisor.keys import SIGNING_KEYS, VAULT_KEYS
 from app.dev.supervisor.ollama import LOCAL_MODEL
 from app.dev.supervisor.program import STOA, Plan
-from app.dev.supervisor.vault import NAME as VAULT_KEYS
 
 # People are known by issuer and name, so it must not change with the port.
 _ISSUER = "https://gateway.stoa.localhost"
 _AUDIENCE = "stoa"
 _JWKS_PATH = "/.well-known/jwks.json"
 _MODEL_SLOTS = 2
+TOMBSTONES = "tombstones"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Addresses:
 def plans(addresses: Addresses, data: Path, postgres: EmbeddedPostgres) -> dict[str, Plan]:
     """Return the plan of every program by its name."""
     service = {
-        **_unless_set(_connection_settings(addresses, data)),
+        **_unless_set(_settings_of_one_machine(addresses, data)),
         **_service_settings(addresses, postgres),
     }
     owner = {**service, "STOA_OWNER_DATABASE_URL": postgres.dsn("owner")}
@@ -70,10 +71,12 @@ def _model(port: int, data: Path) -> Plan:
     return Plan("model", command, {}, health=f"http://{LOOPBACK}:{port}/api/version")
 
 
-def _connection_settings(addresses: Addresses, data: Path) -> dict[str, str]:
-    """What people's connections to tool servers are kept with, so that they can be tried."""
+def _settings_of_one_machine(addresses: Addresses, data: Path) -> dict[str, str]:
+    """What connections to tool servers and erasures need, so that both can be tried."""
     return {
         "STOA_VAULT_KEYS_FILE": str(data / VAULT_KEYS),
+        "STOA_SIGNING_KEYS_FILE": str(data / SIGNING_KEYS),
+        "STOA_TOMBSTONE_FOLDER": str(data / TOMBSTONES),
         "STOA_PUBLIC_URL": addresses.public,
         "STOA_MCP_FOLDER": str(data / "mcp"),
     }

@@ -1,4 +1,4 @@
-"""Development's own key of the vault, kept in a file that only its owner reads."""
+"""Development's own keys, each kind in a file that only its owner reads."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from app.dev.errors import DevelopmentError
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAME = "vault-keys"
+VAULT_KEYS = "vault-keys"
+SIGNING_KEYS = "signing-keys"
 _KEY_BYTES = 32
 _OWNER_ONLY = 0o600
 
 
-def ensure_vault_keys(folder: Path) -> Path:
-    """The file with the keys, made at the first start, whole or not at all.
+def ensure_keys(folder: Path, name: str) -> Path:
+    """The file with keys of a kind, made at the first start, whole or not at all.
 
     Raises:
         DevelopmentError: it cannot be written.
     """
-    path = folder / NAME
+    path = folder / name
     if path.exists():
         return path
-    partial = folder / f"{NAME}.partial"
+    partial = folder / f"{name}.partial"
     try:
         partial.unlink(missing_ok=True)
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
