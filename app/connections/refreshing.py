@@ -24,7 +24,7 @@ from app.connections.oauth.errors import AuthorizationLost, AuthorizationServerU
 from app.connections.oauth.tokens import Tokens
 from app.logging import facts_of
 from tenancy.database.retry import while_database_is_away
-from tenancy.errors import StoaError
+from tenancy.errors import StoaError, UserUnavailable
 
 if TYPE_CHECKING:
     from app.connections.keeping import CredentialKeeper
@@ -49,8 +49,8 @@ class Authorizing(Protocol):
         """Renew tokens. Raises AuthorizationLost, AuthorizationServerUnavailable."""
         ...
 
-    async def revoke(self, server: McpServer, tokens: Tokens) -> None:
-        """Give tokens back, as well as it goes."""
+    async def revoke(self, server: McpServer, tokens: Tokens) -> bool:
+        """Give tokens back, as well as it goes; whether they were taken."""
         ...
 
 
@@ -152,7 +152,12 @@ class Refresher:
             log.warning("an authorization could not be renewed", error=type(error).__name__)
             await self._rows.end_refresh(owner, stored.connection_id, stored.version, lost=False)
             return self._unless_over(server, stored)
-        if await while_database_is_away(self._keep, owner, server, stored, new):
+        try:
+            is_kept = await while_database_is_away(self._keep, owner, server, stored, new)
+        except UserUnavailable:  # nobody else would ever know of them
+            await self._oauth.revoke(server, new)
+            raise
+        if is_kept:
             self._announcer.connection_changed(key)
         return True
 

@@ -38,7 +38,7 @@ from app.worker.writer import EventWriter
 from tenancy.checkpoints.pool import Fence
 from tenancy.checkpoints.saver import TenantSaver
 from tenancy.database.engine import DatabaseUnavailable
-from tenancy.errors import LeaseLost
+from tenancy.errors import LeaseLost, UserUnavailable
 
 if TYPE_CHECKING:
     from app.stopping import RunStop
@@ -92,6 +92,7 @@ class Attempt:
 
         Raises:
             LeaseLost: a write found that the run is another worker's.
+            UserUnavailable: nothing may be written for its person any more, or for now.
             DatabaseUnavailable: Postgres stayed away longer than it is worth waiting.
         """
         if self._loaded.cancel_requested:
@@ -196,7 +197,7 @@ class Attempt:
         return TOO_MANY_STEPS if self._steps.is_spent else DRAINED
 
     def _why(self, error: BaseException) -> Outcome:
-        if isinstance(error, LeaseLost | DatabaseUnavailable):
+        if isinstance(error, LeaseLost | DatabaseUnavailable | UserUnavailable):
             raise error
         outcome = failure_of(error)
         log.warning(

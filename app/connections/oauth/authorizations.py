@@ -29,7 +29,7 @@ from app.connections.oauth.pending import (
 )
 from app.connections.oauth.reach import REQUEST_SECONDS, trusted_origins
 from app.connections.oauth.tokens import Grant, Tokens
-from tenancy.errors import StoaError
+from tenancy.errors import StoaError, UserUnavailable
 
 if TYPE_CHECKING:
     from app.tools.servers import McpServer
@@ -162,7 +162,12 @@ class Authorizations:
             verifier=pending.verifier,
             redirect_uri=pending.redirect_uri,
         )
-        if not await self._connections.keep_tokens(owner, server, tokens, taken.version):
+        try:
+            is_kept = await self._connections.keep_tokens(owner, server, tokens, taken.version)
+        except UserUnavailable:  # nobody else would ever know of them
+            await self._oauth.revoke(server, tokens)
+            raise
+        if not is_kept:
             await self._oauth.revoke(server, tokens)
             raise AuthorizationOutdated
 

@@ -111,11 +111,15 @@ async def renew(oauth: AsyncOAuth2Client, tokens: Tokens) -> Tokens:
         raise AuthorizationServerUnavailable from None
 
 
-async def give_back(oauth: AsyncOAuth2Client, endpoint: str, tokens: Tokens) -> None:
-    """Ask the authorization server to forget a person's tokens (RFC 7009)."""
-    if tokens.refresh_token is not None:
-        await oauth.revoke_token(endpoint, tokens.refresh_token, "refresh_token")
-    await oauth.revoke_token(endpoint, tokens.access_token, "access_token")
+async def give_back(oauth: AsyncOAuth2Client, endpoint: str, tokens: Tokens) -> bool:
+    """Ask the authorization server to forget a person's tokens (RFC 7009); whether it has."""
+    kinds = {"refresh_token": tokens.refresh_token, "access_token": tokens.access_token}
+    answers = [
+        await oauth.revoke_token(endpoint, token, kind)
+        for kind, token in kinds.items()
+        if token is not None
+    ]
+    return all(answer.status_code == HTTPStatus.OK for answer in answers)
 
 
 def _json_only(response: httpx2.Response) -> httpx2.Response:

@@ -54,18 +54,20 @@ class OAuth:
         async with self.session(server, client) as oauth:
             return await renew(oauth, tokens)
 
-    async def revoke(self, server: McpServer, tokens: Tokens) -> None:
+    async def revoke(self, server: McpServer, tokens: Tokens) -> bool:
         """Give tokens back to whoever gave them, as well as it goes within a few seconds.
 
-        The user's copy is gone by then: what fails here is nobody's failure.
+        The user's copy is gone by then: what fails here is nobody's failure. False where nobody
+        has said that they have been taken.
         """
         client = self._known_client(server, tokens.grant)
         endpoint = tokens.grant.revocation_endpoint
         if client is None or endpoint is None:
-            return
+            return False
         with suppress(*UNREACHABLE, ValueError):
             async with asyncio.timeout(_REVOCATION_SECONDS), self.session(server, client) as oauth:
-                await give_back(oauth, endpoint, tokens)
+                return await give_back(oauth, endpoint, tokens)
+        return False
 
     async def redeem(
         self, server: McpServer, grant: Grant, *, code: str, verifier: str, redirect_uri: str
