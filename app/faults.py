@@ -28,6 +28,14 @@ POINTS = frozenset(
         "answer.accepted",
         "decision.accepted",
         "drain.begun",
+        "erasure.recorded",
+        "erasure.revoked",
+        "erasure.keys_destroyed",
+        "erasure.stopped",
+        "erasure.batch",
+        "erasure.deleted",
+        "erasure.verified",
+        "erasure.signed",
     }
 )
 """Every point there is; each is reached by exactly one line of the service."""

@@ -1,0 +1,85 @@
+"""People's folders on this host: what their tool servers have kept there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import stat
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.tools.stdio.folders import owner_folder
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tenancy.principal import UserId
+
+YOUNG_SECONDS = 600.0
+"""Younger folders may be of somebody who came after the people were looked up."""
+_PERSONS = re.compile(r"[0-9a-f]{32}")
+
+
+async def delete_folder(root: Path, user_id: UserId) -> bool:
+    """Delete all that a person's tool servers have kept here; False where there was nothing.
+
+    Nothing of theirs may run any more: what writes meanwhile can make this fail.
+
+    Raises:
+        OSError: something of it cannot be deleted.
+    """
+    return await asyncio.to_thread(_delete, owner_folder(root, user_id))
+
+
+async def delete_strangers(root: Path, users: AsyncIterator[UserId]) -> int:
+    """Delete people's folders that are none of these users'; return how many.
+
+    ``users`` are all that there are. A folder is left behind where a host was away while somebody
+    was erased.
+
+    Raises:
+        OSError: something cannot be deleted.
+    """
+    left = await asyncio.to_thread(_old_folders, root)
+    if not left:
+        return 0
+    async for user_id in users:
+        left.discard(owner_folder(root, user_id))
+    return sum([await asyncio.to_thread(_delete, folder) for folder in sorted(left)])
+
+
+def _old_folders(root: Path) -> set[Path]:
+    """What looks like people's folders, and is not young."""
+    if not root.is_dir():
+        return set()
+    newest = time.time() - YOUNG_SECONDS
+    return {
+        each
+        for each in root.iterdir()
+        if _PERSONS.fullmatch(each.name) and each.lstat().st_mtime < newest
+    }
+
+
+def _delete(folder: Path) -> bool:
+    """Delete a folder, following no link, whatever a tool server has made of its permissions."""
+    try:
+        mode = folder.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISDIR(mode):
+        folder.unlink()
+        return True
+    _open_all(folder)
+    shutil.rmtree(folder)
+    return True
+
+
+def _open_all(folder: Path) -> None:
+    """Let us into every folder within: its owner may have shut some."""
+    shut = [folder]
+    while shut:
+        each = shut.pop()
+        each.chmod(0o700)
+        shut += [inner for inner in each.iterdir() if inner.is_dir() and not inner.is_symlink()]

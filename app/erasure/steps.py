@@ -1,0 +1,180 @@
+"""The steps of an erasure, one after the other. Each may be taken again, wherever it was left.
+
+A step's work is done before it is noted: whoever dies in between has it done once more by another.
+So what is counted is counted before it goes, and not while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from app import faults
+from tenancy.erasure.deletion import destroy_keys, erase_rows, erase_user
+from tenancy.errors import UserUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from app.erasure.receipts import Receipts
+    from app.erasure.revoking import TokenRevocation
+    from app.erasure.tombstones import Tombstones
+    from tenancy.database.signals import Announcer
+    from tenancy.database.tenant import TenantDatabase
+    from tenancy.database.upkeep import UpkeepDatabase
+    from tenancy.erasure.records import ErasureDatabase, ErasureJob, Step
+    from tenancy.principal import UserId
+
+STOP_SECONDS = 10.0
+"""How long it is waited for everybody to let go, before another erasure is looked at."""
+LOOK_SECONDS = 0.1
+ROWS = 1000
+"""Rows that one transaction deletes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What comes after a step, and what is to be noted of it."""
+
+    next_step: Step
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaver:
+    """Whose rows they are."""
+
+    user_id: UserId
+
+
+class ErasureSteps:
+    """Takes the step that an erasure is at.
+
+    Args:
+        erasures: where erasures stand.
+        tenants: a person's rows, to be deleted.
+        upkeep: counts anybody's rows.
+        tombstones: what stays for a while.
+        revocation: gives tokens back.
+        receipts: signs what was done.
+        announcer: tells web processes that somebody is gone.
+    """
+
+    def __init__(
+        self,
+        erasures: ErasureDatabase,
+        tenants: TenantDatabase,
+        upkeep: UpkeepDatabase,
+        tombstones: Tombstones,
+        revocation: TokenRevocation,
+        receipts: Receipts,
+        announcer: Announcer,
+    ) -> None:
+        self._erasures = erasures
+        self._tenants = tenants
+        self._upkeep = upkeep
+        self._tombstones = tombstones
+        self._revocation = revocation
+        self._receipts = receipts
+        self._announcer = announcer
+        self._steps: Mapping[Step, Callable[[ErasureJob], Awaitable[Taken | None]]] = {
+            "record": self._record,
+            "revoke": self._revoke,
+            "destroy_keys": self._destroy_keys,
+            "stop": self._stop,
+            "delete": self._delete,
+            "verify": self._verify,
+            "sign": self._sign,
+        }
+
+    async def take(self, job: ErasureJob) -> Taken | None:
+        """Take a job's step; None where it is not over yet, and has to be taken up again later.
+
+        Raises:
+            TombstoneNotWritten: what must stay cannot be kept.
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        return await self._steps[job.step](job)
+
+    async def _record(self, job: ErasureJob) -> Taken:
+        """What must outlast the database comes first."""
+        await self._tombstones.record(job)
+        faults.reach("erasure.recorded")
+        return Taken("revoke")
+
+    async def _revoke(self, job: ErasureJob) -> Taken:
+        leaver = _leaver(job)
+        done = await self._revocation.revoke_all(leaver)
+        counts = await self._upkeep.count_rows(leaver.user_id)
+        faults.reach("erasure.revoked")
+        return Taken(
+            "destroy_keys",
+            {
+                "tokens_revoked": done.revoked,
+                "tokens_not_revoked": done.not_revoked,
+                "keys_destroyed": counts["data_keys"],
+            },
+        )
+
+    async def _destroy_keys(self, job: ErasureJob) -> Taken:
+        """From here on nobody can open what a backup still has of their secrets."""
+        await destroy_keys(self._tenants, _leaver(job))
+        faults.reach("erasure.keys_destroyed")
+        return Taken("stop")
+
+    async def _stop(self, job: ErasureJob) -> Taken | None:
+        """Until nothing is done for them any more, anywhere."""
+        user_id = _leaver(job).user_id
+        over = asyncio.get_running_loop().time() + STOP_SECONDS
+        while True:
+            await self._erasures.end_runs(user_id)
+            if await self._erasures.is_quiet(job.erasure_id):
+                break
+            if asyncio.get_running_loop().time() > over:
+                return None
+            await asyncio.sleep(LOOK_SECONDS)
+        await self._erasures.note_spent(job)
+        counts = await self._upkeep.count_rows(user_id)
+        faults.reach("erasure.stopped")
+        return Taken("delete", {"deleted": counts})
+
+    async def _delete(self, job: ErasureJob) -> Taken:
+        """Row by row, as slowly as others need it; who they were last of all."""
+        leaver = _leaver(job)
+        clock = asyncio.get_running_loop().time
+        with suppress(UserUnavailable):  # gone already: whoever was at it before has died since
+            is_gone = False
+            while not is_gone:
+                began = clock()
+                async for _ in erase_rows(self._tenants, leaver, ROWS):
+                    faults.reach("erasure.batch")
+                    await asyncio.sleep(clock() - began)  # others get as much of the database
+                    began = clock()
+                is_gone = await erase_user(self._tenants, leaver)
+        faults.reach("erasure.deleted")
+        return Taken("verify")
+
+    async def _verify(self, job: ErasureJob) -> Taken:
+        """By the role that sees whose each row is, and nothing else of it."""
+        user_id = _leaver(job).user_id
+        counts = await self._upkeep.count_rows(user_id)
+        if any(counts.values()):
+            return Taken("delete", {"deleted": counts})
+        self._announcer.user_changed(user_id)
+        faults.reach("erasure.verified")
+        return Taken("sign", {"remaining": counts})
+
+    async def _sign(self, job: ErasureJob) -> Taken:
+        erasure = await self._erasures.find(job.erasure_id)
+        assert erasure is not None  # noqa: S101 - it is this one
+        receipt = self._receipts.sign(erasure)
+        faults.reach("erasure.signed")
+        return Taken("done", {"receipt": receipt})
+
+
+def _leaver(job: ErasureJob) -> _Leaver:
+    """Whose erasure it is: known until it is verified that nothing is left of them."""
+    assert job.user_id is not None  # noqa: S101 - see above
+    return _Leaver(job.user_id)
