@@ -79,6 +79,12 @@ class Deployment:
         running = faulty_worker_process(environment, self._log("faulty-worker"), fault)
         return await self._stack.enter_async_context(running)
 
+    async def start_shipped_web(self, **settings: str) -> StoaProcess:
+        """Start a web process from nothing, as people do."""
+        environment = {**self._environment(), **settings}
+        running = web_process(environment, self._log("web"), shipped=True)
+        return await self._stack.enter_async_context(running)
+
     async def start_shipped_worker(self, **settings: str) -> StoaProcess:
         """Start a worker from nothing, as people do."""
         environment = {**self._environment(), **settings}

@@ -114,10 +114,13 @@ async def web_process(
     log: Path,
     port: int | None = None,
     fault: Fault | None = None,
+    *,
+    shipped: bool = False,
 ) -> AsyncIterator[StoaProcess]:
     """``stoa web``, ready; killed when the block ends."""
     port = port or free_port()
-    async with _running("web", environment, log, "--port", str(port), fault=fault) as web:
+    options = ("--port", str(port))
+    async with _running("web", environment, log, *options, fault=fault, shipped=shipped) as web:
         web.url = f"http://127.0.0.1:{port}"
         await web.answering()
         yield web
