@@ -44,7 +44,7 @@ def json_body(model: type[Model], *, holds_input: bool = False) -> Callable[...,
 
     async def read(request: Request, services: ServicesDep, principal: PrincipalDep) -> Model:
         most = services.settings.max_body_bytes
-        raw = await _read_bounded(request, most if holds_input else min(most, _MOST_BYTES))
+        raw = await read_bounded(request, most if holds_input else min(most, _MOST_BYTES))
         note_body(request.scope, raw)
         if len(raw) <= LARGE_BYTES:
             return parse_body(raw, model)
@@ -76,7 +76,7 @@ def parse_body(raw: bytes, model: type[Model]) -> Model:
         ) from None
 
 
-async def _read_bounded(request: Request, most: int) -> bytes:
+async def read_bounded(request: Request, most: int) -> bytes:
     """Read a body, and stop as soon as it is known to be too large."""
     if _declared_length(request) > most:
         raise BodyTooLarge

@@ -68,6 +68,13 @@ def body_of(model: type[BaseModel], example: dict[str, Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
+def optional_body_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The same, where there need not be one."""
+    documented = body_of(model, {})
+    documented["requestBody"]["required"] = False
+    return documented
+
+
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Document the problem documents of a route: those of every route, and these."""
     return {status: _problem(status) for status in sorted({*_ALWAYS, *statuses})}

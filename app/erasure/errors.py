@@ -13,10 +13,13 @@ class ErasureNotFound(NotFound):
 
 
 class ErasureNotConfigured(ServiceUnavailable):
-    """The operator has set no keys, without which an erasure could neither be kept nor proven."""
+    """Without keys an erasure could neither be kept nor proven, without its role not verified."""
 
     code = "erasure_not_configured"
-    message = "This service cannot erase anybody yet: its operator has set no STOA_SIGNING_KEYS."
+    message = (
+        "This service cannot erase anybody yet: its operator has to set STOA_SIGNING_KEYS and"
+        " STOA_MAINTENANCE_DATABASE_URL."
+    )
 
 
 class TombstoneNotWritten(ServiceUnavailable):

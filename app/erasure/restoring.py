@@ -1,0 +1,129 @@
+"""After a restore: whoever was erased since the backup is back, and is erased again.
+
+The tombstones' files say of whom: by a hash, with which every user's is compared. It is done before
+anything is served; once an erasure has begun, nothing of its person is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import structlog
+from tenancy.erasure.records import ErasureDatabase
+
+from app.databases import dispatch_settings, maintenance_settings
+from app.erasure.errors import TombstoneUnusable
+from app.erasure.hashing import PersonHashes
+from app.erasure.signing import signing_keys
+from app.erasure.tombstone_files import Tombstone, TombstoneFolder
+from app.erasure.tombstones import tombstone_folder
+from tenancy.database.upkeep import UpkeepDatabase
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from app.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was found, and done about it."""
+
+    tombstones: int = 0
+    unknown: int = 0
+    """Of erasures that the database does not know: it was restored from a backup of before."""
+    begun: tuple[UUID, ...] = ()
+    """Erasures that were begun again. Of the rest of the unknown nobody is there."""
+
+
+async def apply_tombstones(settings: Settings, path: Path | None = None) -> Restored:
+    """Begin every erasure again that the folder knows and the database does not.
+
+    As often as you like, and in any number of processes at once.
+
+    Args:
+        settings: how to reach the database, the keys, and the folder.
+        path: another folder than the settings'.
+
+    Raises:
+        TombstoneUnusable: a file cannot be read, or its key is not among the settings'.
+        SettingsError: the maintenance role is needed to look for people, and missing.
+        DatabaseUnavailable: Postgres cannot be reached.
+    """
+    folder = tombstone_folder(settings) if path is None else TombstoneFolder(path)
+    tombstones = [] if folder is None else await asyncio.to_thread(folder.read)
+    if not tombstones:
+        return Restored()
+    erasures = ErasureDatabase(dispatch_settings(settings))
+    try:
+        unknown = await _unknown(erasures, tombstones)
+        begun = await _begin_again(settings, erasures, unknown) if unknown else ()
+    finally:
+        await erasures.close()
+    if unknown:
+        log.warning(
+            "erasures that the database does not know were begun again",
+            unknown=len(unknown),
+            begun=len(begun),
+        )
+    return Restored(len(tombstones), len(unknown), begun)
+
+
+async def _unknown(
+    erasures: ErasureDatabase, tombstones: Sequence[Tombstone]
+) -> Sequence[Tombstone]:
+    """Those whose erasure the database does not know, and whose time is not over."""
+    ids: set[UUID] = set(await erasures.unknown([each.erasure_id for each in tombstones]))
+    now = await erasures.now() if ids else None
+    return [
+        each
+        for each in tombstones
+        if each.erasure_id in ids and now is not None and each.expires_at > now
+    ]
+
+
+async def _begin_again(
+    settings: Settings, erasures: ErasureDatabase, unknown: Sequence[Tombstone]
+) -> tuple[UUID, ...]:
+    hashes = _hashes(settings, unknown)
+    wanted: defaultdict[str, dict[bytes, UUID]] = defaultdict(dict)
+    for each in unknown:
+        wanted[each.key_id][each.user_hash] = each.erasure_id
+    upkeep = UpkeepDatabase(maintenance_settings(settings))
+    begun: list[UUID] = []
+    try:
+        await upkeep.assert_role()
+        async for user_id in upkeep.every_user():
+            for key_id, ids in wanted.items():
+                erasure_id = ids.get(hashes.user_hash(user_id, key_id))
+                if erasure_id is not None and await erasures.begin(user_id, "restore", erasure_id):
+                    begun.append(erasure_id)
+    finally:
+        await upkeep.close()
+    return tuple(begun)
+
+
+def _hashes(settings: Settings, unknown: Sequence[Tombstone]) -> PersonHashes:
+    """By which people are compared.
+
+    Raises:
+        TombstoneUnusable: a key is missing. To go on without it would bring somebody back.
+    """
+    keys = signing_keys(settings)
+    hashes = None if keys is None else PersonHashes(keys)
+    for each in unknown:
+        if hashes is None or not hashes.has(each.key_id):
+            raise TombstoneUnusable(
+                f"The tombstone {each.erasure_id}.json was made with the key {each.key_id}, which"
+                " STOA_SIGNING_KEYS does not have, and the database does not know its erasure."
+                " Put the key back: somebody who was erased would come back without it."
+            )
+    assert hashes is not None  # noqa: S101 - there is at least one that is unknown
+    return hashes
