@@ -20,9 +20,8 @@ from app.erasure.signing import ALGORITHM, REGISTRY, SigningKeys, required_keys
 from tenancy.identity.keys import UnusableKeyDocument, parse_keys
 
 if TYPE_CHECKING:
-    from tenancy.erasure.records import Erasure
-
     from app.settings import Settings
+    from tenancy.erasure.records import Erasure
 
 KIND = "stoa-erasure-receipt+jwt"
 """The `typ` of a receipt: nothing else that is signed with the keys is taken for one."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import structlog
-from tenancy.erasure.records import ErasureDatabase
 
 from app.databases import dispatch_settings, maintenance_settings
 from app.erasure.errors import TombstoneUnusable
@@ -22,6 +21,7 @@ from app.erasure.signing import signing_keys
 from app.erasure.tombstone_files import Tombstone, TombstoneFolder
 from app.erasure.tombstones import tombstone_folder
 from tenancy.database.upkeep import UpkeepDatabase
+from tenancy.erasure.records import ErasureDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
