@@ -14,7 +14,7 @@ class Act:
     """Something that an operator does: over HTTP a person, on the command line an account."""
 
     route: str
-    """What is called, with names for values: ``PUT /admin/plans/{plan}``, ``stoa admin limits set``."""
+    """What is called, with names for values: ``PUT /admin/plans/{plan}``, ``stoa admin pools``."""
     by: UserId | None = None
     account: str | None = None
     """The operating system's, where no person is known."""

@@ -25,7 +25,9 @@ holds the one table from these classes to statuses.
     │   ├── ApprovalChanged
     │   ├── ApprovalExpired
     │   ├── IdempotencyConflict
-    │   └── PlanInUse
+    │   ├── PlanInUse
+    │   ├── UserErasing
+    │   └── OwnAccount
     ├── Forbidden                 for operators only
     ├── UserUnavailable           the user is suspended, being erased, or gone
     ├── LeaseLost                 the run belongs to another worker now
@@ -214,6 +216,20 @@ class PlanInUse(Conflict):
 
     code = "plan_in_use"
     message = "Somebody has this plan. Give them another one first."
+
+
+class UserErasing(Conflict):
+    """What is asked for somebody cannot be, since they are being erased."""
+
+    code = "user_erasing"
+    message = "This account is being erased."
+
+
+class OwnAccount(Conflict):
+    """What an operator may do to everybody but themselves."""
+
+    code = "own_account"
+    message = "This is your own account. Another operator has to do this."
 
 
 class Forbidden(StoaError):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from app.admin.acts import acts
 from app.databases import dispatch_settings
 from app.sharing import default_limits
 from tenancy.database.roles import assert_role
@@ -13,11 +14,12 @@ from tenancy.reconcile.passing import reconcile
 
 if TYPE_CHECKING:
     from app.settings import Settings
+    from tenancy.acts import Act
     from tenancy.reconcile.summary import Finding, Summary
 
 
-async def reconcile_once(settings: Settings, *, dry_run: bool) -> Summary:
-    """One pass; with ``dry_run`` only what it would do.
+async def reconcile_once(settings: Settings, act: Act, *, dry_run: bool) -> Summary:
+    """One pass; with ``dry_run`` only what it would do. Either is on record.
 
     Raises:
         WrongRole: the dispatch role may do more or less than it must.
@@ -25,6 +27,8 @@ async def reconcile_once(settings: Settings, *, dry_run: bool) -> Summary:
     """
     dispatch = dispatch_settings(settings)
     await assert_role(dispatch, reads_content=False)
+    async with acts(settings) as record:
+        await (record.looked(act) if dry_run else record.did(act, "reconciled"))
     return await reconcile(
         dispatch,
         limits=default_limits(settings),

@@ -17,6 +17,7 @@ from app.admin.limits_views import (
     user_limits,
 )
 from app.admin.queue_views import PoolView, QueueView
+from app.admin.workers_views import WorkerView
 from app.databases import dispatch_settings
 from app.settings import POOL_NAME
 from app.sharing import default_limits, full_name
@@ -29,13 +30,17 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from app.settings import Settings
+    from tenancy.acts import Act
 
 _CONNECTIONS = 2
 """Operators are few."""
 
 
 class SchedulerAdmin:
-    """The queues, pools, plans and limits of a deployment. Connects when it is first used."""
+    """The queues, pools, plans, limits and workers of a deployment. Connects when it is first used.
+
+    Whatever is changed is on record with the act by which it was.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._database = OversightDatabase(
@@ -63,7 +68,11 @@ class SchedulerAdmin:
         """Every pool there is."""
         return [PoolView.model_validate(found) for found in await self._database.pools()]
 
-    async def set_capacity(self, pool: str, capacity: int | None) -> PoolView:
+    async def workers(self) -> list[WorkerView]:
+        """Every worker that has not left in order, the eldest first."""
+        return [WorkerView.model_validate(found) for found in await self._database.workers()]
+
+    async def set_capacity(self, pool: str, capacity: int | None, act: Act) -> PoolView:
         """Say how many calls a pool takes at once; None: as the settings say. 0 suspends it.
 
         Raises:
@@ -71,7 +80,7 @@ class SchedulerAdmin:
         """
         if not re.fullmatch(POOL_NAME, pool):
             raise PoolNotFound
-        await self._database.set_capacity(pool, capacity)
+        await self._database.set_capacity(pool, capacity, act)
         for found in await self.pools():
             if found.pool == pool:
                 return found
@@ -86,7 +95,7 @@ class SchedulerAdmin:
         return user_limits(await self._database.limits_of(user_id, self._defaults))
 
     async def set_limits(
-        self, user_id: UUID, plan: str | None, limits: Mapping[str, object]
+        self, user_id: UUID, plan: str | None, limits: Mapping[str, object], act: Act
     ) -> UserLimits:
         """Set a person's plan and own limits, in place of what they had; in force at once.
 
@@ -94,23 +103,23 @@ class SchedulerAdmin:
             UserNotFound: nobody has this id.
             InvalidInput: there is no such plan or limit, or it cannot have that value.
         """
-        await self._database.set_limits(user_id, plan, check_limits(limits))
+        await self._database.set_limits(user_id, plan, check_limits(limits), act)
         return await self.limits_of(user_id)
 
-    async def clear_limits(self, user_id: UUID) -> UserLimits:
+    async def clear_limits(self, user_id: UUID, act: Act) -> UserLimits:
         """Take a person's plan and own limits away; in force at once.
 
         Raises:
             UserNotFound: nobody has this id.
         """
-        await self._database.clear_limits(user_id)
+        await self._database.clear_limits(user_id, act)
         return await self.limits_of(user_id)
 
     async def plans(self) -> PlansView:
         """Every plan, and what can be in one."""
         return PlansView(plans=await self._plans(), rules=rule_views(self._defaults))
 
-    async def set_plan(self, plan: str, limits: Mapping[str, object]) -> PlanView:
+    async def set_plan(self, plan: str, limits: Mapping[str, object], act: Act) -> PlanView:
         """Make a plan, or change it for everybody who has it; in force at once.
 
         Raises:
@@ -119,20 +128,20 @@ class SchedulerAdmin:
         """
         if not re.fullmatch(PLAN_NAME, plan):
             raise InvalidInput(f"The name of a plan is like {PLAN_NAME}.")
-        await self._database.set_plan(plan, check_limits(limits))
+        await self._database.set_plan(plan, check_limits(limits), act)
         for found in await self._plans():
             if found.plan == plan:
                 return found
         raise PlanNotFound
 
-    async def delete_plan(self, plan: str) -> None:
+    async def delete_plan(self, plan: str, act: Act) -> None:
         """Delete a plan that nobody has.
 
         Raises:
             PlanNotFound: there is none of that name.
             PlanInUse: somebody has it.
         """
-        await self._database.delete_plan(plan)
+        await self._database.delete_plan(plan, act)
 
     async def close(self) -> None:
         """Close every connection."""

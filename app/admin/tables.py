@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-_IDS = frozenset({"user", "run"})
+_IDS = frozenset({"user", "run", "worker", "at"})
 
 
 def table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> Table:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, computed_field
 
+from app.admin.acts import looked
 from app.admin.moment import Moment
 from app.databases import maintenance_settings
 from app.logging import tenant_reference
@@ -19,6 +20,7 @@ from tenancy.run_states import RunState
 
 if TYPE_CHECKING:
     from app.settings import Settings
+    from tenancy.acts import Act
 
 _EPOCH = datetime(1582, 10, 15, tzinfo=UTC)
 """Where the timestamps of UUIDs of version 6 begin, in steps of 100 ns."""
@@ -132,8 +134,8 @@ class Timeline(BaseModel):
     events: list[EventKind]
 
 
-async def timeline_of(settings: Settings, run_id: UUID) -> Timeline:
-    """What became of a run, whoever's it is.
+async def timeline_of(settings: Settings, run_id: UUID, act: Act) -> Timeline:
+    """What became of a run, whoever's it is; the look goes on their record.
 
     Raises:
         RunNotFound: nobody has such a run.
@@ -149,6 +151,7 @@ async def timeline_of(settings: Settings, run_id: UUID) -> Timeline:
         await database.close()
     if found is None:
         raise RunNotFound(f"There is no run {run_id}; it may be deleted.")
+    await looked(settings, act, UUID(found["run"]["user_id"]), str(run_id))
     return timeline_from(found)
 
 

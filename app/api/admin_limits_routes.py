@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from app.admin.limits_views import PLAN_NAME, PlansView, PlanView, UserLimits
 from app.api.answers import json_answer
-from app.api.dependencies import FOR_OPERATORS, IN_TURN, ServicesDep
+from app.api.dependencies import FOR_OPERATORS, IN_TURN, ActDep, ServicesDep
 from app.api.json_body import json_body
 from app.api.openapi import body_of, problems
 from app.api.schemas import StrictModel
@@ -64,10 +64,11 @@ async def read_user_limits(user_id: UUID, services: ServicesDep) -> Response:
 async def set_user_limits(
     user_id: UUID,
     services: ServicesDep,
+    act: ActDep,
     body: Annotated[LimitsOfUser, Depends(json_body(LimitsOfUser))],
 ) -> Response:
     """Set a person's plan and limits, in place of what was set. In force at once."""
-    limits = await services.scheduler_admin.set_limits(user_id, body.plan, body.limits)
+    limits = await services.scheduler_admin.set_limits(user_id, body.plan, body.limits, act)
     services.announcer.run_changed(limits_key(UserId(user_id)))
     return json_answer(limits.model_dump(mode="json"))
 
@@ -78,9 +79,9 @@ async def set_user_limits(
     response_model=UserLimits,
     responses=problems(404),
 )
-async def clear_user_limits(user_id: UUID, services: ServicesDep) -> Response:
+async def clear_user_limits(user_id: UUID, services: ServicesDep, act: ActDep) -> Response:
     """Take away what was set for a person, and say what is in force now."""
-    limits = await services.scheduler_admin.clear_limits(user_id)
+    limits = await services.scheduler_admin.clear_limits(user_id, act)
     services.announcer.run_changed(limits_key(UserId(user_id)))
     return json_answer(limits.model_dump(mode="json"))
 
@@ -101,13 +102,14 @@ async def read_plans(services: ServicesDep) -> Response:
 async def set_plan(
     plan: PlanName,
     services: ServicesDep,
+    act: ActDep,
     body: Annotated[LimitsOfPlan, Depends(json_body(LimitsOfPlan))],
 ) -> Response:
     """Make a plan, or change it for everybody who has it. In force at once.
 
     The plan `default` is everybody's who has no other.
     """
-    changed = await services.scheduler_admin.set_plan(plan, body.limits)
+    changed = await services.scheduler_admin.set_plan(plan, body.limits, act)
     return json_answer(changed.model_dump(mode="json"))
 
 
@@ -118,7 +120,7 @@ async def set_plan(
     response_class=Response,
     responses=problems(404, 409),
 )
-async def delete_plan(plan: PlanName, services: ServicesDep) -> Response:
+async def delete_plan(plan: PlanName, services: ServicesDep, act: ActDep) -> Response:
     """Delete a plan that nobody has."""
-    await services.scheduler_admin.delete_plan(plan)
+    await services.scheduler_admin.delete_plan(plan, act)
     return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""For operators: who waits and why, the pools, and what was used. Nothing that anybody wrote."""
+"""For operators: who waits and why, pools, workers, what was used. Nothing that anybody wrote."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from starlette.responses import Response
 
 from app.admin.queue_views import PoolView, QueueView
 from app.admin.usage import UsageOfAll
+from app.admin.workers_views import WorkerView
 from app.api.answers import json_answer
-from app.api.dependencies import FOR_OPERATORS, IN_TURN, ServicesDep
+from app.api.dependencies import FOR_OPERATORS, IN_TURN, ActDep, ServicesDep
 from app.api.json_body import json_body
 from app.api.limit_schemas import UsageQuery
 from app.api.openapi import body_of, problems
@@ -76,14 +77,27 @@ async def read_pools(services: ServicesDep) -> Response:
 async def change_pool(
     pool: str,
     services: ServicesDep,
+    act: ActDep,
     body: Annotated[PoolChange, Depends(json_body(PoolChange))],
 ) -> Response:
     """Set how many calls a pool takes at once, while it runs.
 
     More seats are given out at once; with fewer, calls in flight end as they would.
     """
-    changed = await services.scheduler_admin.set_capacity(pool, body.capacity)
+    changed = await services.scheduler_admin.set_capacity(pool, body.capacity, act)
     return json_answer(changed.model_dump(mode="json"))
+
+
+@router.get(
+    "/workers",
+    operation_id="admin_workers",
+    response_model=list[WorkerView],
+    responses=problems(),
+)
+async def read_workers(services: ServicesDep) -> Response:
+    """Every worker that has not left in order, with what it holds; the eldest first."""
+    workers = await services.scheduler_admin.workers()
+    return json_answer([worker.model_dump(mode="json") for worker in workers])
 
 
 @router.get("/usage", operation_id="admin_usage", response_model=UsageOfAll, responses=problems())

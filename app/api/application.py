@@ -11,15 +11,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api import (
+    admin_audit_routes,
+    admin_erasures_routes,
     admin_limits_routes,
     admin_routes,
+    admin_users_routes,
     approval_routes,
     cancel_routes,
     connection_routes,
+    erasure_routes,
     event_routes,
+    jwks_routes,
     limit_routes,
     memory_routes,
     oauth_routes,
+    own_audit_routes,
     run_routes,
     state_routes,
     store_routes,
@@ -53,8 +59,14 @@ _ROUTES = (
     oauth_routes,  # before the next: `callback` is no server's name
     connection_routes,
     event_routes,
+    own_audit_routes,
+    erasure_routes,
+    jwks_routes,
     admin_routes,
     admin_limits_routes,
+    admin_users_routes,
+    admin_erasures_routes,
+    admin_audit_routes,
 )
 _READABLE_HEADERS = (
     "Content-Location",

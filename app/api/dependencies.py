@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Annotated, cast
+from uuid import UUID
 
 from fastapi import Depends, Request
 
-from app.api.context import context_of
+from app.api.context import context_of, route_template
 from app.api.rate_headers import REQUESTS
 from app.api.services import Services
+from tenancy.acts import Act
 from tenancy.errors import Forbidden, RequestRateExceeded, UserUnavailable
 from tenancy.principal import ADMIN, Identity, Principal
 from tenancy.scheduler.limits import Limits
@@ -60,20 +62,54 @@ async def _admitted(services: Services, identity: Identity) -> tuple[Principal, 
 PrincipalDep = Annotated[Principal, Depends(_principal)]
 
 
-async def _operator(principal: PrincipalDep) -> Principal:
+async def _act(request: Request, principal: PrincipalDep) -> Act:
+    """What the request would do, were it an operator's: the route, and who asks for it."""
+    return Act(f"{request.method} {route_template(request.scope)}", principal.user_id)
+
+
+async def _operator(
+    request: Request,
+    principal: PrincipalDep,
+    services: ServicesDep,
+    act: Annotated[Act, Depends(_act)],
+) -> Principal:
     """The principal, who is an operator: the gateway says so in the assertion.
+
+    That somebody else asked is on record, and so is a look, before anything is shown. A change is
+    put on record by whatever changes it, together with the change.
 
     Raises:
         Forbidden: they are somebody else.
+        UserUnavailable: they are suspended, or leave.
     """
     if ADMIN not in principal.identity.roles:
+        await services.acts.refused(act)
         raise Forbidden
+    if request.method == "GET":
+        await services.acts.looked(act, _looked_at(request))
     return principal
+
+
+def _looked_at(request: Request) -> UUID | None:
+    """Whom a look is about, as the address has it; what is no id is refused later."""
+    said = request.path_params.get("user_id") or request.query_params.get("user_id")
+    try:
+        return UUID(str(said))
+    except ValueError:
+        return None
 
 
 AdminDep = Annotated[Principal, Depends(_operator)]
 FOR_OPERATORS = Depends(_operator)
 """For a router: whoever is no operator is refused before anything of the request is looked at."""
+
+
+async def _operators_act(_operator: AdminDep, act: Annotated[Act, Depends(_act)]) -> Act:
+    """What an operator does, for the change that goes on record with it."""
+    return act
+
+
+ActDep = Annotated[Act, Depends(_operators_act)]
 
 
 async def _limits(request: Request, _principal: PrincipalDep) -> Limits:

@@ -6,8 +6,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.admin.acts import Acts
+from app.admin.audit import AuditAdmin
 from app.admin.scheduler import SchedulerAdmin
 from app.admin.usage import UsageAdmin
+from app.admin.users import UsersAdmin
 from app.agent.graphs import GraphCatalogue
 from app.api.departures import Departures
 from app.api.readiness import Readiness
@@ -19,6 +22,8 @@ from app.connections.oauth.oauth import OAuth
 from app.connections.opening import open_vault, public_address
 from app.connections.standing import UserConnections
 from app.databases import dispatch_settings, listen_dsn, service_settings
+from app.erasure.hashing import identity_hashes
+from app.erasure.requests import ErasureRequests
 from app.memory.memories import Memories
 from app.runs.history import ThreadHistory
 from app.runs.referenced import ReferencedStates
@@ -68,6 +73,10 @@ class Services:
     readiness: Readiness
     scheduler_admin: SchedulerAdmin
     usage_admin: UsageAdmin
+    erasures: ErasureRequests
+    users_admin: UsersAdmin
+    audit_admin: AuditAdmin
+    acts: Acts
 
 
 @asynccontextmanager
@@ -91,7 +100,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         verifier = IdentityVerifier(identity_settings(settings))
         stack.push_async_callback(verifier.aclose)
         graphs = GraphCatalogue(settings)
-        directory, streams = UserDirectory(database), OpenStreams()
+        directory, streams = UserDirectory(database, identity_hashes(settings)), OpenStreams()
         departures = Departures(directory, streams)
         stack.push_async_callback(departures.aclose)
         tail = RunTail(database, listen_dsn(settings), {USER_CHANGED: departures.hear})
@@ -108,8 +117,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         changes = ConnectionChanges(connections, vault, announcer, oauth)
         scheduler_admin = SchedulerAdmin(settings)
         stack.push_async_callback(scheduler_admin.close)
+        erasures = ErasureRequests(settings)
+        stack.push_async_callback(erasures.close)
         usage_admin = UsageAdmin(settings)
         stack.push_async_callback(usage_admin.close)
+        users_admin = UsersAdmin(settings)
+        stack.push_async_callback(users_admin.close)
+        audit_admin = AuditAdmin(settings)
+        stack.push_async_callback(audit_admin.close)
+        acts = Acts(settings)
+        stack.push_async_callback(acts.close)
         yield Services(
             settings=settings,
             limits=default_limits(settings),
@@ -133,6 +150,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             readiness=Readiness(settings, database_settings),
             scheduler_admin=scheduler_admin,
             usage_admin=usage_admin,
+            erasures=erasures,
+            users_admin=users_admin,
+            audit_admin=audit_admin,
+            acts=acts,
         )
 
 

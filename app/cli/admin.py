@@ -7,7 +7,18 @@ from uuid import UUID
 
 import typer
 
-from app.cli import admin_limits, admin_plans, admin_queue, admin_tools, admin_vault
+from app.cli import (
+    admin_audit,
+    admin_erasures,
+    admin_limits,
+    admin_plans,
+    admin_queue,
+    admin_receipt,
+    admin_tools,
+    admin_users,
+    admin_vault,
+)
+from app.cli.acting import command_act
 from app.cli.console import console
 from app.cli.failures import FAILED
 
@@ -16,13 +27,20 @@ SOMETHING_TO_DO = 3
 application = typer.Typer(
     help="Look after a deployment: who waits and why, what people may use and have used, what"
     " became of a run, what dead processes left, which keys are in use, which tool servers work."
-    " Shows ids, states, counts and times, never what anybody wrote.",
+    " Shows ids, states, counts and times, never what anybody wrote. What is done and looked at is"
+    " on record, with the account that did.",
     no_args_is_help=True,
 )
 application.command()(admin_queue.queue)
 application.command()(admin_queue.pools)
+application.command()(admin_queue.workers)
 application.command()(admin_queue.usage)
 application.command()(admin_tools.tools)
+application.command()(admin_audit.audit)
+application.command()(admin_erasures.erase)
+application.command()(admin_receipt.receipt)
+application.add_typer(admin_users.application, name="users")
+application.add_typer(admin_erasures.application, name="erasures")
 application.add_typer(admin_limits.application, name="limits")
 application.add_typer(admin_plans.application, name="plans")
 application.add_typer(admin_vault.application, name="vault")
@@ -49,7 +67,7 @@ def reconcile(
     from app.admin.reconciliation import findings_table, outcome_line, reconcile_once
     from app.settings import load_settings
 
-    summary = asyncio.run(reconcile_once(load_settings(), dry_run=dry_run))
+    summary = asyncio.run(reconcile_once(load_settings(), command_act(), dry_run=dry_run))
     screen = console()
     if summary.findings:
         screen.print(findings_table(summary))
@@ -70,7 +88,8 @@ def run(
 
     Finds anybody's run by its id. The user is shown as the reference that logs use, and nothing
     that a person wrote is shown or read: their own client has that. Connects with
-    STOA_MAINTENANCE_DATABASE_URL.
+    STOA_MAINTENANCE_DATABASE_URL, and with STOA_DISPATCH_DATABASE_URL, since a look goes on
+    record.
 
     Exits 1 when there is no such run, 2 when that is no id.
     """
@@ -80,7 +99,7 @@ def run(
     from app.admin.timelines import timeline_of
     from app.settings import load_settings
 
-    timeline = asyncio.run(timeline_of(load_settings(), run_id))
+    timeline = asyncio.run(timeline_of(load_settings(), run_id, command_act()))
     if json:
         typer.echo(timeline.model_dump_json(indent=2))
     else:

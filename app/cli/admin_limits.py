@@ -8,10 +8,12 @@ from uuid import UUID
 import typer
 
 from app.cli import limit_values
+from app.cli.acting import command_act
 from app.cli.console import console
 
 if TYPE_CHECKING:
     from app.admin.limits_views import UserLimits
+    from tenancy.acts import Act
 
 application = typer.Typer(
     help="What one person may use: their plan, and limits of their own. A change is in force at"
@@ -28,7 +30,7 @@ def show(user: User, *, json: AsJson = False) -> None:
     """Show what a person may use, and where it comes from."""
     import asyncio
 
-    _print(asyncio.run(_show(user)), json=json)
+    _print(asyncio.run(_show(command_act(), user)), json=json)
 
 
 @application.command("set")
@@ -51,7 +53,7 @@ def set_(
     if not values and plan is None:
         raise typer.BadParameter("Name a limit, or a --plan.")
     try:
-        _print(asyncio.run(_set(user, values or [], plan)), json=json)
+        _print(asyncio.run(_set(command_act(), user, values or [], plan)), json=json)
     except InvalidInput as error:
         raise typer.BadParameter(str(error)) from error
 
@@ -61,18 +63,21 @@ def clear(user: User, *, json: AsJson = False) -> None:
     """Take away a person's plan and limits: what holds for everybody holds for them."""
     import asyncio
 
-    _print(asyncio.run(_clear(user)), json=json)
+    _print(asyncio.run(_clear(command_act(), user)), json=json)
 
 
-async def _show(user: UUID) -> UserLimits:
+async def _show(act: Act, user: UUID) -> UserLimits:
+    from app.admin.acts import looked
     from app.admin.scheduler import scheduler_admin
     from app.settings import load_settings
 
-    async with scheduler_admin(load_settings()) as admin:
+    settings = load_settings()
+    async with scheduler_admin(settings) as admin:
+        await looked(settings, act, user)
         return await admin.limits_of(user)
 
 
-async def _set(user: UUID, values: list[str], plan: str | None) -> UserLimits:
+async def _set(act: Act, user: UUID, values: list[str], plan: str | None) -> UserLimits:
     from app.admin.scheduler import scheduler_admin
     from app.settings import load_settings
 
@@ -80,15 +85,16 @@ async def _set(user: UUID, values: list[str], plan: str | None) -> UserLimits:
         now = await admin.limits_of(user)
         if plan is not None:
             now.plan = None if plan == limit_values.UNLIMITED else plan
-        return await admin.set_limits(user, now.plan, limit_values.changed(now.limits, values))
+        wanted = limit_values.changed(now.limits, values)
+        return await admin.set_limits(user, now.plan, wanted, act)
 
 
-async def _clear(user: UUID) -> UserLimits:
+async def _clear(act: Act, user: UUID) -> UserLimits:
     from app.admin.scheduler import scheduler_admin
     from app.settings import load_settings
 
     async with scheduler_admin(load_settings()) as admin:
-        return await admin.clear_limits(user)
+        return await admin.clear_limits(user, act)
 
 
 def _print(limits: UserLimits, *, json: bool) -> None:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import limit_values
+from app.cli.acting import command_act
 from app.cli.console import console
 
 if TYPE_CHECKING:
     from app.admin.limits_views import PlansView, PlanView
+    from tenancy.acts import Act
 
 application = typer.Typer(
     help="Limits by a name that people are given; `default` is everybody's who has no other. A"
@@ -30,7 +32,7 @@ def list_(*, json: AsJson = False) -> None:
 
     from app.admin.limits_report import plans_report
 
-    plans = asyncio.run(_list())
+    plans = asyncio.run(_list(command_act()))
     if json:
         typer.echo(plans.model_dump_json(indent=2))
     else:
@@ -53,7 +55,7 @@ def set_(
     from tenancy.errors import InvalidInput
 
     try:
-        changed = asyncio.run(_set(plan, values or []))
+        changed = asyncio.run(_set(command_act(), plan, values or []))
     except InvalidInput as error:
         raise typer.BadParameter(str(error)) from error
     if json:
@@ -67,30 +69,34 @@ def delete(plan: Plan) -> None:
     """Delete a plan that nobody has."""
     import asyncio
 
-    asyncio.run(_delete(plan))
+    asyncio.run(_delete(command_act(), plan))
     typer.echo("Done.")
 
 
-async def _list() -> PlansView:
+async def _list(act: Act) -> PlansView:
+    from app.admin.acts import looked
     from app.admin.scheduler import scheduler_admin
     from app.settings import load_settings
 
-    async with scheduler_admin(load_settings()) as admin:
+    settings = load_settings()
+    async with scheduler_admin(settings) as admin:
+        await looked(settings, act)
         return await admin.plans()
 
 
-async def _set(plan: str, values: list[str]) -> PlanView:
+async def _set(act: Act, plan: str, values: list[str]) -> PlanView:
     from app.admin.scheduler import scheduler_admin
     from app.settings import load_settings
 
     async with scheduler_admin(load_settings()) as admin:
         known = {each.plan: each.limits for each in (await admin.plans()).plans}
-        return await admin.set_plan(plan, limit_values.changed(known.get(plan, {}), values))
+        limits = limit_values.changed(known.get(plan, {}), values)
+        return await admin.set_plan(plan, limits, act)
 
 
-async def _delete(plan: str) -> None:
+async def _delete(act: Act, plan: str) -> None:
     from app.admin.scheduler import scheduler_admin
     from app.settings import load_settings
 
     async with scheduler_admin(load_settings()) as admin:
-        await admin.delete_plan(plan)
+        await admin.delete_plan(plan, act)

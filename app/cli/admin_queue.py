@@ -1,4 +1,4 @@
-"""``stoa admin queue``, ``pools`` and ``usage``: who waits, where, and what was used."""
+"""``stoa admin queue``, ``pools``, ``workers``, ``usage``: who waits, where, and what was used."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from uuid import UUID
 
 import typer
 
+from app.cli.acting import command_act
 from app.cli.console import console
 
 if TYPE_CHECKING:
     from app.admin.queue_views import PoolView, QueueView
     from app.admin.usage import UsageOfAll
+    from app.admin.workers_views import WorkerView
+    from tenancy.acts import Act
 
 FAILING = 3
 MOST_CAPACITY = 10_000
@@ -31,7 +34,7 @@ def queue(limit: Limit = 20, *, json: AsJson = False) -> None:
 
     from app.admin.queue_report import queue_report
 
-    found = asyncio.run(_queue(limit))
+    found = asyncio.run(_queue(command_act(), limit))
     if json:
         typer.echo(found.model_dump_json(indent=2))
     else:
@@ -63,7 +66,7 @@ def pools(
     from app.admin.queue_report import pools_table
 
     wanted = [_capacity(each) for each in set_capacity or ()]
-    found = asyncio.run(_pools(wanted))
+    found = asyncio.run(_pools(command_act(), wanted))
     if json:
         from pydantic import TypeAdapter
 
@@ -74,6 +77,26 @@ def pools(
         console().print(pools_table(found))
     if any(pool.state == "failing" for pool in found):
         raise typer.Exit(FAILING)
+
+
+def workers(*, json: AsJson = False) -> None:
+    """Show the workers: what each holds, and how long its lease is good for.
+
+    Connects with STOA_DISPATCH_DATABASE_URL.
+    """
+    import asyncio
+
+    from app.admin.workers_report import workers_table
+
+    found = asyncio.run(_workers(command_act()))
+    if json:
+        from pydantic import TypeAdapter
+
+        from app.admin.workers_views import WorkerView
+
+        typer.echo(TypeAdapter(list[WorkerView]).dump_json(found, indent=2).decode())
+    else:
+        console().print(workers_table(found))
 
 
 def usage(
@@ -89,7 +112,8 @@ def usage(
 ) -> None:
     """Show what was used, over time and by whom: tokens, calls, runs, seconds.
 
-    Connects with STOA_MAINTENANCE_DATABASE_URL.
+    Connects with STOA_MAINTENANCE_DATABASE_URL, and with STOA_DISPATCH_DATABASE_URL, since a look
+    goes on record.
 
     Exits 2 when there is no such range, or it has more than 1000 steps.
     """
@@ -99,7 +123,8 @@ def usage(
     from tenancy.errors import InvalidInput
 
     try:
-        found = asyncio.run(_usage(_in_utc(begin), _in_utc(end), bucket, user, limit))
+        times = (in_utc(begin), in_utc(end))
+        found = asyncio.run(_usage(command_act(), times, bucket, user, limit))
     except InvalidInput as error:
         raise typer.BadParameter(str(error)) from error
     if json:
@@ -108,35 +133,57 @@ def usage(
         console().print(usage_report(found))
 
 
-async def _queue(limit: int) -> QueueView:
+async def _queue(act: Act, limit: int) -> QueueView:
+    from app.admin.acts import looked
     from app.admin.scheduler import scheduler_admin
     from app.settings import load_settings
 
-    async with scheduler_admin(load_settings()) as admin:
+    settings = load_settings()
+    async with scheduler_admin(settings) as admin:
+        await looked(settings, act)
         return await admin.queue(limit)
 
 
-async def _pools(wanted: list[tuple[str, int | None]]) -> list[PoolView]:
+async def _workers(act: Act) -> list[WorkerView]:
+    from app.admin.acts import looked
     from app.admin.scheduler import scheduler_admin
     from app.settings import load_settings
 
-    async with scheduler_admin(load_settings()) as admin:
+    settings = load_settings()
+    async with scheduler_admin(settings) as admin:
+        await looked(settings, act)
+        return await admin.workers()
+
+
+async def _pools(act: Act, wanted: list[tuple[str, int | None]]) -> list[PoolView]:
+    from app.admin.acts import looked
+    from app.admin.scheduler import scheduler_admin
+    from app.settings import load_settings
+
+    settings = load_settings()
+    async with scheduler_admin(settings) as admin:
+        if not wanted:
+            await looked(settings, act)
         for pool, capacity in wanted:
-            await admin.set_capacity(pool, capacity)
+            await admin.set_capacity(pool, capacity, act)
         return await admin.pools()
 
 
 async def _usage(
-    begin: datetime | None,
-    end: datetime | None,
+    act: Act,
+    times: tuple[datetime | None, datetime | None],
     bucket: Literal["hour", "day"],
     user: UUID | None,
     limit: int,
 ) -> UsageOfAll:
+    from app.admin.acts import looked
     from app.admin.usage import usage_admin
     from app.settings import load_settings
 
-    async with usage_admin(load_settings()) as admin:
+    settings = load_settings()
+    begin, end = times
+    async with usage_admin(settings) as admin:
+        await looked(settings, act, user)
         return await admin.usage(begin, end, bucket, user, limit)
 
 
@@ -152,7 +199,8 @@ def _capacity(said: str) -> tuple[str, int | None]:
     return pool, int(value)
 
 
-def _in_utc(moment: datetime | None) -> datetime | None:
+def in_utc(moment: datetime | None) -> datetime | None:
+    """A time as it was said, which is of UTC."""
     from datetime import UTC
 
     if moment is None or moment.tzinfo is not None:

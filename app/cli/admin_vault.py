@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.acting import command_act
 from app.cli.console import console
 from app.cli.failures import FAILED
+
+if TYPE_CHECKING:
+    from app.admin.vault import VaultKeyView, VaultRotation
+    from tenancy.acts import Act
 
 TO_ROTATE = 3
 application = typer.Typer(
     help="The keys that people's credentials are kept under: which are in use, and replacing them."
-    " Shows ids and counts, and nothing that is kept.",
+    " Shows ids and counts, and nothing that is kept. Also connects with"
+    " STOA_DISPATCH_DATABASE_URL, since both go on record.",
     no_args_is_help=True,
 )
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -29,11 +35,9 @@ def status(*, json: AsJson = False) -> None:
     """
     import asyncio
 
-    from app.admin.vault import vault_keys
     from app.admin.vault_report import keys_report
-    from app.settings import load_settings
 
-    keys = asyncio.run(vault_keys(load_settings()))
+    keys = asyncio.run(_status(command_act()))
     if json:
         from pydantic import TypeAdapter
 
@@ -78,15 +82,33 @@ def rotate(
     """
     import asyncio
 
-    from app.admin import vault
     from app.admin.vault_report import rotation_report
-    from app.settings import load_settings
 
-    seconds = older_than if data_keys else None
-    done = asyncio.run(vault.rotate(load_settings(), older_than_seconds=seconds))
+    done = asyncio.run(_rotate(command_act(), older_than if data_keys else None))
     if json:
         typer.echo(done.model_dump_json(indent=2))
     else:
         console().print(rotation_report(done))
     if done.failed:
         raise typer.Exit(FAILED)
+
+
+async def _status(act: Act) -> list[VaultKeyView]:
+    from app.admin.acts import looked
+    from app.admin.vault import vault_keys
+    from app.settings import load_settings
+
+    settings = load_settings()
+    await looked(settings, act)
+    return await vault_keys(settings)
+
+
+async def _rotate(act: Act, older_than_seconds: float | None) -> VaultRotation:
+    from app.admin.acts import acts
+    from app.admin.vault import rotate
+    from app.settings import load_settings
+
+    settings = load_settings()
+    async with acts(settings) as record:
+        await record.did(act, "vault_rotated")
+    return await rotate(settings, older_than_seconds=older_than_seconds)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenancy.database.calls import FunctionCalls
-from tenancy.database.roles import WrongRole, assert_role
 from tenancy.database.signals import MOST_KEYS, RUN_QUEUED, SEAT_GRANTED
 from tenancy.errors import InvalidInput, PlanInUse, PlanNotFound, PoolNotFound, UserNotFound
+from tenancy.oversight.roles import assert_dispatch, assert_maintenance
 from tenancy.scheduler.usage import MOST_BUCKETS, check_times
 
 if TYPE_CHECKING:
@@ -20,30 +20,31 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
+    from tenancy.acts import Act
     from tenancy.database.engine import DatabaseSettings
     from tenancy.scheduler.limits import Limits
     from tenancy.scheduler.usage import BucketSize
 
 _QUEUE = "SELECT dispatch.queue_overview($1, $2, $3)"
 _POOLS = "SELECT * FROM dispatch.pool_facts()"
-_SET_CAPACITY = "SELECT known, granted FROM dispatch.set_capacity($1, $2)"
+_SET_CAPACITY = "SELECT known, granted FROM dispatch.set_capacity($1, $2, $3, $4, $5)"
 _LIMITS = "SELECT * FROM dispatch.limits_set($1, $2)"
-_SET_LIMITS = "SELECT outcome, granted FROM dispatch.set_limits($1, $2, $3)"
-_CLEAR_LIMITS = "SELECT outcome, granted FROM dispatch.clear_limits($1)"
+_SET_LIMITS = "SELECT outcome, granted FROM dispatch.set_limits($1, $2, $3, $4, $5, $6)"
+_CLEAR_LIMITS = "SELECT outcome, granted FROM dispatch.clear_limits($1, $2, $3, $4)"
 _PLANS = "SELECT * FROM dispatch.plans_set()"
-_SET_PLAN = "SELECT dispatch.set_plan($1, $2)"
-_DELETE_PLAN = "SELECT outcome, granted FROM dispatch.delete_plan($1)"
+_SET_PLAN = "SELECT dispatch.set_plan($1, $2, $3, $4, $5)"
+_DELETE_PLAN = "SELECT outcome, granted FROM dispatch.delete_plan($1, $2, $3, $4)"
+_WORKERS = "SELECT * FROM dispatch.worker_facts()"
 _NOTIFY = "SELECT pg_notify($1, $2)"
-_MAY_DISPATCH = "SELECT has_schema_privilege('dispatch', 'USAGE')"
 _USAGE = "SELECT tenant.usage_overview($1, $2, $3, $4, $5, $6)"
-_MAY_COUNT = "SELECT has_column_privilege('idempotency_keys', 'created_at', 'SELECT')"
 
 
 class OversightDatabase:
-    """The queues, the pools and the limits. Each method is one function call.
+    """The queues, the pools, the limits and the workers. Each method is one function call.
 
-    What changes is in force when a method returns, and workers have been told. One that was not
-    told looks by itself within a second.
+    What changes is in force when a method returns, on record, and workers have been told. One that
+    was not told looks by itself within a second. A change raises ``UserUnavailable`` where the
+    operator may not use the service any more.
     """
 
     def __init__(self, settings: DatabaseSettings) -> None:
@@ -58,13 +59,7 @@ class OversightDatabase:
             WrongRevision: the database is not migrated to this version.
             DatabaseUnavailable: Postgres cannot be reached.
         """
-        await assert_role(self._settings, reads_content=False)
-        (row,) = await self._calls.fetch(_MAY_DISPATCH)
-        if not row[0]:
-            raise WrongRole(
-                "The role of STOA_DISPATCH_DATABASE_URL may not look at the queues: it is another"
-                " role's. Name the dispatch role."
-            )
+        await assert_dispatch(self._settings, self._calls)
 
     async def queue(self, limit: int, model: str, defaults: Mapping[str, object]) -> dict[str, Any]:
         """Models, pools, runs, and up to ``limit`` people and things that wait longest.
@@ -79,7 +74,7 @@ class OversightDatabase:
         """Every pool, and those that were removed while calls are in flight there."""
         return [dict(row.items()) for row in await self._calls.fetch(_POOLS)]
 
-    async def set_capacity(self, pool: str, capacity: int | None) -> None:
+    async def set_capacity(self, pool: str, capacity: int | None, act: Act) -> None:
         """Say how many calls a pool takes at once; None: as the settings say. 0 suspends it.
 
         Calls in flight end as they would.
@@ -87,7 +82,7 @@ class OversightDatabase:
         Raises:
             PoolNotFound: there is no such pool.
         """
-        (row,) = await self._calls.fetch(_SET_CAPACITY, pool, capacity)
+        (row,) = await self._calls.fetch(_SET_CAPACITY, pool, capacity, *act.arguments)
         if not row["known"]:
             raise PoolNotFound
         await self._tell(row["granted"])
@@ -103,27 +98,27 @@ class OversightDatabase:
             raise UserNotFound
         return dict(rows[0].items())
 
-    async def set_limits(self, user_id: UUID, plan: str | None, limits: Limits) -> None:
+    async def set_limits(self, user_id: UUID, plan: str | None, limits: Limits, act: Act) -> None:
         """Set a person's plan and own limits, in place of what they had.
 
         Raises:
             UserNotFound: nobody has this id.
             InvalidInput: there is no such plan.
         """
-        (row,) = await self._calls.fetch(_SET_LIMITS, user_id, plan, limits)
+        (row,) = await self._calls.fetch(_SET_LIMITS, user_id, plan, limits, *act.arguments)
         if row["outcome"] == "no_user":
             raise UserNotFound
         if row["outcome"] == "no_plan":
             raise InvalidInput("There is no plan of that name. Make it first.")
         await self._tell(row["granted"])
 
-    async def clear_limits(self, user_id: UUID) -> None:
+    async def clear_limits(self, user_id: UUID, act: Act) -> None:
         """Take a person's plan and own limits away.
 
         Raises:
             UserNotFound: nobody has this id.
         """
-        (row,) = await self._calls.fetch(_CLEAR_LIMITS, user_id)
+        (row,) = await self._calls.fetch(_CLEAR_LIMITS, user_id, *act.arguments)
         if row["outcome"] == "no_user":
             raise UserNotFound
         await self._tell(row["granted"])
@@ -132,24 +127,28 @@ class OversightDatabase:
         """Every plan, by name, with how many people have it."""
         return [dict(row.items()) for row in await self._calls.fetch(_PLANS)]
 
-    async def set_plan(self, plan: str, limits: Limits) -> None:
+    async def set_plan(self, plan: str, limits: Limits, act: Act) -> None:
         """Make a plan, or change it for everybody who has it."""
-        (row,) = await self._calls.fetch(_SET_PLAN, plan, limits)
+        (row,) = await self._calls.fetch(_SET_PLAN, plan, limits, *act.arguments)
         await self._tell(row[0])
 
-    async def delete_plan(self, plan: str) -> None:
+    async def delete_plan(self, plan: str, act: Act) -> None:
         """Delete a plan.
 
         Raises:
             PlanNotFound: there is none of that name.
             PlanInUse: somebody has it.
         """
-        (row,) = await self._calls.fetch(_DELETE_PLAN, plan)
+        (row,) = await self._calls.fetch(_DELETE_PLAN, plan, *act.arguments)
         if row["outcome"] == "no_plan":
             raise PlanNotFound
         if row["outcome"] == "in_use":
             raise PlanInUse
         await self._tell(row["granted"])
+
+    async def workers(self) -> list[dict[str, Any]]:
+        """Every worker that has not left in order, and what it holds; the eldest first."""
+        return [dict(row.items()) for row in await self._calls.fetch(_WORKERS)]
 
     async def close(self) -> None:
         """Close every connection."""
@@ -179,13 +178,7 @@ class UsageOversight:
             WrongRevision: the database is not migrated to this version.
             DatabaseUnavailable: Postgres cannot be reached.
         """
-        await assert_role(self._settings, reads_content=False)
-        (row,) = await self._calls.fetch(_MAY_COUNT)
-        if not row[0]:
-            raise WrongRole(
-                "The role of STOA_MAINTENANCE_DATABASE_URL may not count: it is another role's."
-                " Name the maintenance role."
-            )
+        await assert_maintenance(self._settings, self._calls)
 
     async def overview(
         self,

@@ -1,5 +1,7 @@
 -- What operators set: plans and people's limits. For the dispatch role. What is set is in force once
--- it is committed. Locks come in the order plan, limits, claims, models, queues.
+-- it is committed, and on record with who set it: each function's last arguments are who acts, a
+-- person or an account, and by what way. Locks come in the order references, plan, limits, claims,
+-- models, queues.
 
 -- A person's plan and limits, their own and all that are in force. No row: there is nobody like that.
 CREATE OR REPLACE FUNCTION dispatch.limits_set(p_user uuid, p_defaults jsonb) RETURNS TABLE (
@@ -63,12 +65,16 @@ END $$;
 -- Sets a person's plan and their own limits, in place of what they had. Says `set`, `no_user` or
 -- `no_plan`.
 CREATE OR REPLACE FUNCTION dispatch.set_limits(
-  p_user uuid, p_plan text, p_limits jsonb, OUT outcome text, OUT granted uuid[]
+  p_user uuid, p_plan text, p_limits jsonb, p_by uuid, p_account text, p_route text,
+  OUT outcome text, OUT granted uuid[]
 )
 LANGUAGE plpgsql AS $$
 BEGIN
   granted := '{}';
-  IF NOT EXISTS (SELECT 1 FROM public.users u WHERE u.user_id = p_user) THEN
+  PERFORM tenant.begin_act(p_by, p_user);
+  -- Held, so that an erasure that begins now deletes what is set; one that has begun refuses it.
+  PERFORM 1 FROM public.users u WHERE u.user_id = p_user AND u.state <> 'erasing' FOR KEY SHARE;
+  IF NOT FOUND THEN
     outcome := 'no_user';
     RETURN;
   END IF;
@@ -84,20 +90,23 @@ BEGIN
   ON CONFLICT (user_id) DO UPDATE
     SET plan = EXCLUDED.plan, limits = EXCLUDED.limits, updated_at = clock_timestamp();
   outcome := 'set';
+  PERFORM tenant.audit_act(p_by, p_account, 'limits_set', p_route, p_user, p_plan);
   granted := dispatch.limits_changed(ARRAY[p_user]);
 END $$;
 
 -- Takes a person's plan and own limits away. Says `cleared` or `no_user`.
 CREATE OR REPLACE FUNCTION dispatch.clear_limits(
-  p_user uuid, OUT outcome text, OUT granted uuid[]
+  p_user uuid, p_by uuid, p_account text, p_route text, OUT outcome text, OUT granted uuid[]
 )
 LANGUAGE plpgsql AS $$
 BEGIN
   granted := '{}';
   outcome := 'no_user';
+  PERFORM tenant.begin_act(p_by, p_user);
   IF EXISTS (SELECT 1 FROM public.users u WHERE u.user_id = p_user) THEN
     DELETE FROM public.user_limits l WHERE l.user_id = p_user;
     outcome := 'cleared';
+    PERFORM tenant.audit_act(p_by, p_account, 'limits_cleared', p_route, p_user);
     granted := dispatch.limits_changed(ARRAY[p_user]);
   END IF;
 END $$;
@@ -111,21 +120,26 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Makes a plan, or changes it for everybody who has it. Returns the calls that were given a seat.
-CREATE OR REPLACE FUNCTION dispatch.set_plan(p_plan text, p_limits jsonb) RETURNS uuid[]
+CREATE OR REPLACE FUNCTION dispatch.set_plan(
+  p_plan text, p_limits jsonb, p_by uuid, p_account text, p_route text
+) RETURNS uuid[]
 LANGUAGE plpgsql AS $$
 BEGIN
+  PERFORM tenant.begin_act(p_by);
   INSERT INTO public.plans (plan, limits) VALUES (p_plan, p_limits)
   ON CONFLICT (plan) DO UPDATE SET limits = EXCLUDED.limits;
+  PERFORM tenant.audit_act(p_by, p_account, 'plan_set', p_route, NULL, p_plan);
   RETURN dispatch.limits_changed(dispatch.users_of_plan(p_plan));
 END $$;
 
 -- Deletes a plan that nobody has. Says `deleted`, `in_use` or `no_plan`.
 CREATE OR REPLACE FUNCTION dispatch.delete_plan(
-  p_plan text, OUT outcome text, OUT granted uuid[]
+  p_plan text, p_by uuid, p_account text, p_route text, OUT outcome text, OUT granted uuid[]
 )
 LANGUAGE plpgsql AS $$
 BEGIN
   granted := '{}';
+  PERFORM tenant.begin_act(p_by);
   -- Held, so that nobody is given it meanwhile.
   PERFORM 1 FROM public.plans p WHERE p.plan = p_plan FOR UPDATE;
   IF NOT FOUND THEN
@@ -135,6 +149,7 @@ BEGIN
   ELSE
     DELETE FROM public.plans p WHERE p.plan = p_plan;
     outcome := 'deleted';
+    PERFORM tenant.audit_act(p_by, p_account, 'plan_deleted', p_route, NULL, p_plan);
     granted := dispatch.limits_changed(dispatch.users_of_plan(p_plan));
   END IF;
 END $$;

@@ -334,3 +334,18 @@ LANGUAGE sql IMMUTABLE AS $$
     'longest_wait_seconds', coalesce(p_longest_wait_seconds, 0)
   )
 $$;
+
+-- The workers, and what each holds: runs, and calls of a model that have a seat.
+CREATE OR REPLACE FUNCTION dispatch.worker_facts() RETURNS TABLE (
+  worker_id uuid, host text, pid int, started_at timestamptz, age_seconds float8,
+  lease_until timestamptz, lease_seconds float8, draining boolean, runs int, seats int
+)
+LANGUAGE sql STABLE AS $$
+  SELECT w.worker_id, w.host, w.pid, w.started_at,
+    extract(epoch FROM statement_timestamp() - w.started_at)::float8, w.lease_until,
+    extract(epoch FROM w.lease_until - statement_timestamp())::float8, w.draining,
+    (SELECT count(*)::int FROM public.runs r WHERE r.worker_id = w.worker_id),
+    (SELECT count(*)::int FROM public.model_calls c
+     WHERE c.worker_id = w.worker_id AND c.seat IS NOT NULL)
+  FROM public.workers w ORDER BY w.started_at, w.worker_id
+$$;

@@ -74,16 +74,22 @@ BEGIN
   RETURN granted;
 END $$;
 
--- Sets a pool's capacity, NULL: what the settings say. False when there is no such pool.
+-- Sets a pool's capacity, NULL: what the settings say, and puts on record who did. False when there
+-- is no such pool.
 CREATE OR REPLACE FUNCTION dispatch.set_capacity(
-  p_pool text, p_capacity int, OUT known boolean, OUT granted uuid[]
+  p_pool text, p_capacity int, p_by uuid, p_account text, p_route text,
+  OUT known boolean, OUT granted uuid[]
 )
 LANGUAGE plpgsql AS $$
 BEGIN
+  PERFORM tenant.begin_act(p_by);
   PERFORM 1 FROM public.models m ORDER BY m.model FOR NO KEY UPDATE;
   UPDATE public.pools p SET set_capacity = p_capacity, resized_at = clock_timestamp()
   WHERE p.pool = p_pool AND p.state <> 'removed';
   known := FOUND;
+  IF known THEN
+    PERFORM tenant.audit_act(p_by, p_account, 'pool_set', p_route, NULL, p_pool);
+  END IF;
   granted := dispatch.serve_anew();
 END $$;
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from app.dev.ports import free_port
+from tenancy.acts import Act
 from tenancy.scheduler.oversight import OversightDatabase
 from tests.integration.scheduler.conftest import stage as stage
 from tests.support.postgres import PostgresServer
@@ -17,6 +18,8 @@ from tests.support.service import RunningService, running_service
 from tests.support.tenancy import TestDatabase
 
 ADMINS = ["stoa-admins"]
+ACT = Act("a test", account="somebody")
+"""By which operators change something, where it does not matter who they are."""
 CANARY = "the canary sings at midnight"
 
 

@@ -13,6 +13,7 @@ from tenancy.database.signals import RUN_QUEUED, SEAT_GRANTED
 from tenancy.errors import InvalidInput, PlanInUse, PlanNotFound, PoolNotFound
 from tenancy.principal import Principal
 from tenancy.scheduler.oversight import OversightDatabase
+from tests.integration.admin.conftest import ACT
 from tests.integration.scheduler.conftest import Stage, pool
 from tests.support.tenancy import MODEL, TestDatabase, claim_runs, make_thread, queue_run
 
@@ -57,38 +58,38 @@ class TestASuspendedPerson:
         self, stage: Stage, oversight: OversightDatabase, alice: Principal
     ) -> None:
         await queue_one(stage, alice)
-        await oversight.set_limits(alice.user_id, None, {"running": 0})
+        await oversight.set_limits(alice.user_id, None, {"running": 0}, ACT)
         assert await claimed(stage) == 0
-        await oversight.set_limits(alice.user_id, None, {"running": 1})
+        await oversight.set_limits(alice.user_id, None, {"running": 1}, ACT)
         assert await claimed(stage) == 1
 
     async def test_is_served_again_once_it_is_cleared(
         self, stage: Stage, oversight: OversightDatabase, alice: Principal
     ) -> None:
         await queue_one(stage, alice)
-        await oversight.set_limits(alice.user_id, None, {"running": 0})
+        await oversight.set_limits(alice.user_id, None, {"running": 0}, ACT)
         assert await claimed(stage) == 0
-        await oversight.clear_limits(alice.user_id)
+        await oversight.clear_limits(alice.user_id, ACT)
         assert await claimed(stage) == 1
 
     async def test_is_served_again_once_their_plan_allows_it(
         self, stage: Stage, oversight: OversightDatabase, alice: Principal, bob: Principal
     ) -> None:
-        await oversight.set_plan("none-at-all", {"running": 0})
+        await oversight.set_plan("none-at-all", {"running": 0}, ACT)
         for person in (alice, bob):
             await queue_one(stage, person)
-            await oversight.set_limits(person.user_id, "none-at-all", {})
+            await oversight.set_limits(person.user_id, "none-at-all", {}, ACT)
         assert await claimed(stage) == 0
-        await oversight.set_plan("none-at-all", {"running": 5})
+        await oversight.set_plan("none-at-all", {"running": 5}, ACT)
         assert await claimed(stage) == 2
 
     async def test_is_served_again_once_the_default_plan_is_gone(
         self, stage: Stage, oversight: OversightDatabase, alice: Principal
     ) -> None:
-        await oversight.set_plan("default", {"running": 0})
+        await oversight.set_plan("default", {"running": 0}, ACT)
         await queue_one(stage, alice)
         assert await claimed(stage) == 0
-        await oversight.delete_plan("default")
+        await oversight.delete_plan("default", ACT)
         assert await claimed(stage) == 1
 
     async def test_is_served_though_a_claim_by_the_old_limit_ends_meanwhile(
@@ -100,13 +101,13 @@ class TestASuspendedPerson:
         alice: Principal,
     ) -> None:
         await queue_one(stage, alice)
-        await oversight.set_limits(alice.user_id, None, {"running": 0})
+        await oversight.set_limits(alice.user_id, None, {"running": 0}, ACT)
         claim = await database.connect("owner")
         try:
             async with claim.transaction():
                 await claim.execute(CLAIMING)
                 await claim.execute("UPDATE run_queues SET claimable = false")
-                lifting = asyncio.create_task(oversight.clear_limits(alice.user_id))
+                lifting = asyncio.create_task(oversight.clear_limits(alice.user_id, ACT))
                 while not (  # noqa: ASYNC110 - the server tells nobody
                     lifting.done() or await superuser.fetchval(SOMEBODY_WAITS_FOR_CLAIMS)
                 ):
@@ -126,12 +127,12 @@ class TestASeat:
         alice: Principal,
     ) -> None:
         await stage.pools.declare([pool(capacity=3)])
-        await oversight.set_limits(alice.user_id, None, {"seats": 1})
+        await oversight.set_limits(alice.user_id, None, {"seats": 1}, ACT)
         assert await heard.get() == (RUN_QUEUED, "")
         first, second = await stage.run_of(alice), await stage.run_of(alice)
         await stage.take(first)
         call = await stage.wait(second)
-        await oversight.set_limits(alice.user_id, None, {"seats": 2})
+        await oversight.set_limits(alice.user_id, None, {"seats": 2}, ACT)
         assert await heard.get() == (RUN_QUEUED, "")
         assert await heard.get() == (SEAT_GRANTED, str(call))
         assert await stage.outcome(second, call) == "taken"
@@ -140,11 +141,11 @@ class TestASeat:
         self, stage: Stage, oversight: OversightDatabase, alice: Principal
     ) -> None:
         await stage.pools.declare([pool(capacity=3)])
-        await oversight.set_plan("small", {"seats": 0})
-        await oversight.set_limits(alice.user_id, "small", {})
+        await oversight.set_plan("small", {"seats": 0}, ACT)
+        await oversight.set_limits(alice.user_id, "small", {}, ACT)
         run = await stage.run_of(alice)
         call = await stage.wait(run)
-        await oversight.set_plan("small", {"seats": None})
+        await oversight.set_plan("small", {"seats": None}, ACT)
         assert await stage.outcome(run, call) == "taken"
 
     async def test_is_given_to_a_call_that_asked_by_the_old_limit_meanwhile(
@@ -156,7 +157,7 @@ class TestASeat:
         alice: Principal,
     ) -> None:
         await stage.pools.declare([pool(capacity=3)])
-        await oversight.set_limits(alice.user_id, None, {"seats": 0})
+        await oversight.set_limits(alice.user_id, None, {"seats": 0}, ACT)
         run, call = await stage.run_of(alice), uuid4()
         asking = await database.connect("owner")
         try:
@@ -165,7 +166,7 @@ class TestASeat:
                     "SELECT outcome FROM dispatch.take_seat($1, $2, $3, $4, $5, $6, '{}')",
                     *(alice.user_id, call, run.run_id, run.fence, stage.worker, MODEL),
                 )
-                lifting = asyncio.create_task(oversight.clear_limits(alice.user_id))
+                lifting = asyncio.create_task(oversight.clear_limits(alice.user_id, ACT))
                 while not (  # noqa: ASYNC110 - the server tells nobody
                     lifting.done() or await superuser.fetchval(SOMEBODY_WAITS)
                 ):
@@ -182,7 +183,7 @@ class TestASeat:
         runs = [await stage.run_of(alice) for _ in range(3)]
         calls = [await stage.take(run) for run in runs[:2]]
         waiting = await stage.wait(runs[2])
-        await oversight.set_limits(alice.user_id, None, {"seats": 1})
+        await oversight.set_limits(alice.user_id, None, {"seats": 1}, ACT)
         assert (await stage.settle(runs[0], calls[0])).granted == ()
         assert (await stage.settle(runs[1], calls[1])).granted == (waiting,)
 
@@ -200,7 +201,7 @@ class TestAPoolsCapacity:
         run, other = await stage.run_of(alice), await stage.run_of(bob)
         await stage.take(run)
         call = await stage.wait(other)
-        await oversight.set_capacity("default", 2)
+        await oversight.set_capacity("default", 2, ACT)
         assert [await heard.get(), await heard.get()] == [
             (RUN_QUEUED, ""),
             (SEAT_GRANTED, str(call)),
@@ -214,7 +215,7 @@ class TestAPoolsCapacity:
         runs = [await stage.run_of(person) for person in (alice, bob, alice, bob)]
         calls = [await stage.take(run) for run in runs[:3]]
         waiting = await stage.wait(runs[3])
-        await oversight.set_capacity("default", 1)
+        await oversight.set_capacity("default", 1, ACT)
         (found,) = await oversight.pools()
         assert (found["capacity"], found["declared_capacity"], found["in_use"]) == (1, 3, 3)
         assert (await stage.settle(runs[0], calls[0])).granted == ()
@@ -225,17 +226,17 @@ class TestAPoolsCapacity:
         self, stage: Stage, oversight: OversightDatabase, alice: Principal
     ) -> None:
         await stage.pools.declare([pool(capacity=1)])
-        await oversight.set_capacity("default", 0)
+        await oversight.set_capacity("default", 0, ACT)
         run = await stage.run_of(alice)
         call = await stage.wait(run)
-        await oversight.set_capacity("default", None)
+        await oversight.set_capacity("default", None, ACT)
         assert await stage.outcome(run, call) == "taken"
 
     async def test_stays_set_when_workers_declare_their_pools_again(
         self, stage: Stage, oversight: OversightDatabase
     ) -> None:
         await stage.pools.declare([pool(capacity=4)])
-        await oversight.set_capacity("default", 2)
+        await oversight.set_capacity("default", 2, ACT)
         await stage.pools.declare([pool(capacity=8)])
         (found,) = await oversight.pools()
         assert (found["capacity"], found["set_capacity"], found["declared_capacity"]) == (2, 2, 8)
@@ -246,7 +247,7 @@ class TestAPoolsCapacity:
         await stage.pools.declare([pool("gone")])
         await stage.pools.declare([pool("here")])
         with pytest.raises(PoolNotFound):
-            await oversight.set_capacity("gone", 1)
+            await oversight.set_capacity("gone", 1, ACT)
         assert [each["pool"] for each in await oversight.pools()] == ["here"]
 
 
@@ -254,29 +255,29 @@ class TestAPlan:
     async def test_that_somebody_has_is_not_deleted(
         self, oversight: OversightDatabase, alice: Principal
     ) -> None:
-        await oversight.set_plan("gold", {"weight": 4})
-        await oversight.set_limits(alice.user_id, "gold", {})
+        await oversight.set_plan("gold", {"weight": 4}, ACT)
+        await oversight.set_limits(alice.user_id, "gold", {}, ACT)
         with pytest.raises(PlanInUse):
-            await oversight.delete_plan("gold")
-        await oversight.set_limits(alice.user_id, None, {})
-        await oversight.delete_plan("gold")
+            await oversight.delete_plan("gold", ACT)
+        await oversight.set_limits(alice.user_id, None, {}, ACT)
+        await oversight.delete_plan("gold", ACT)
         with pytest.raises(PlanNotFound):
-            await oversight.delete_plan("gold")
+            await oversight.delete_plan("gold", ACT)
         with pytest.raises(InvalidInput, match="no plan of that name"):
-            await oversight.set_limits(alice.user_id, "gold", {})
+            await oversight.set_limits(alice.user_id, "gold", {}, ACT)
 
     async def test_that_is_deleted_while_somebody_is_given_it_is_theirs_or_gone(
         self, oversight: OversightDatabase, alice: Principal
     ) -> None:
         for _ in range(10):
-            await oversight.set_plan("brief", {})
+            await oversight.set_plan("brief", {}, ACT)
             ended = await asyncio.gather(
-                oversight.set_limits(alice.user_id, "brief", {}),
-                oversight.delete_plan("brief"),
+                oversight.set_limits(alice.user_id, "brief", {}, ACT),
+                oversight.delete_plan("brief", ACT),
                 return_exceptions=True,
             )
             assert [type(each) for each in ended] in (
                 [type(None), PlanInUse],
                 [InvalidInput, type(None)],
             )
-            await oversight.clear_limits(alice.user_id)
+            await oversight.clear_limits(alice.user_id, ACT)

@@ -12,6 +12,7 @@ import pytest
 from app.admin.queue_views import PoolView, QueueView, UserInLine, WaitingItem
 from tenancy.principal import Principal
 from tenancy.scheduler.oversight import OversightDatabase
+from tests.integration.admin.conftest import ACT
 from tests.integration.scheduler.conftest import Stage, pool
 from tests.support.tenancy import (
     MODEL,
@@ -83,7 +84,7 @@ class TestARunThatWaits:
     async def test_waits_for_its_persons_others_to_end(
         self, stage: Stage, oversight: OversightDatabase, alice: Principal
     ) -> None:
-        await oversight.set_limits(alice.user_id, None, {"running": 2})
+        await oversight.set_limits(alice.user_id, None, {"running": 2}, ACT)
         runs = [await one_run(stage, alice) for _ in range(3)]
         await claim_runs(stage.dispatch, stage.worker, 3)
         queue = await seen(oversight)
@@ -126,7 +127,7 @@ class TestARunThatWaits:
         if how == "as a person":
             await set_user_state(superuser, alice.user_id, "suspended")
         else:
-            await oversight.set_limits(alice.user_id, None, {"running": 0})
+            await oversight.set_limits(alice.user_id, None, {"running": 0}, ACT)
         queue = await seen(oversight)
         assert (run_in(queue, run).why, of(queue, alice).why) == ("suspended", "suspended")
 
@@ -134,7 +135,7 @@ class TestARunThatWaits:
         self, stage: Stage, oversight: OversightDatabase, alice: Principal
     ) -> None:
         run = await one_run(stage, alice)
-        await oversight.set_limits(alice.user_id, None, {"tokens_per_day": 0})
+        await oversight.set_limits(alice.user_id, None, {"tokens_per_day": 0}, ACT)
         queue = await seen(oversight)
         assert (run_in(queue, run).why, of(queue, alice).why) == ("over_budget", "over_budget")
 
@@ -169,7 +170,7 @@ class TestACallThatWaits:
         if how == "fails":
             await stage.settle(first, call, failure="unreachable")
         else:
-            await oversight.set_capacity("default", 0)
+            await oversight.set_capacity("default", 0, ACT)
         queue = await seen(oversight)
         assert run_in(queue, second.run_id).why == "model_unavailable"
         assert of(queue, alice).why == "model_unavailable"
@@ -182,7 +183,7 @@ class TestACallThatWaits:
         self, stage: Stage, oversight: OversightDatabase, alice: Principal
     ) -> None:
         await stage.pools.declare([pool(capacity=1)])
-        await oversight.set_limits(alice.user_id, None, {"seats": 0})
+        await oversight.set_limits(alice.user_id, None, {"seats": 0}, ACT)
         run = await stage.run_of(alice)
         await stage.wait(run)
         queue = await seen(oversight)
@@ -194,8 +195,8 @@ class TestAPerson:
         self, stage: Stage, oversight: OversightDatabase, alice: Principal, bob: Principal
     ) -> None:
         await stage.pools.declare([pool(capacity=2)])
-        await oversight.set_plan("gold", {"weight": 4})
-        await oversight.set_limits(alice.user_id, "gold", {})
+        await oversight.set_plan("gold", {"weight": 4}, ACT)
+        await oversight.set_limits(alice.user_id, "gold", {}, ACT)
         run = await stage.run_of(alice)
         call = await stage.take(run)
         await stage.settle(run, call, prompt=200, output=100)  # 400 tokens, over a weight of 4

@@ -212,7 +212,8 @@ class TestACapOfNothing:
 
     async def lift(self, stage: Stage, person: Principal, limits: str) -> list[UUID]:
         granted = await stage.value(
-            "SELECT granted FROM dispatch.set_limits($1, NULL, $2::text::jsonb)",
+            "SELECT granted"
+            " FROM dispatch.set_limits($1, NULL, $2::text::jsonb, NULL, 'somebody', 'a test')",
             *(person.user_id, limits),
         )
         return list(granted)

@@ -188,7 +188,7 @@ class TestACapacity:
 async def set_capacity(stage: Stage, capacity: int | None) -> tuple[object, ...]:
     """What an operator sets; the calls that were given a seat by it."""
     row = await stage.superuser.fetchrow(
-        "SELECT * FROM dispatch.set_capacity('default', $1)", capacity
+        "SELECT * FROM dispatch.set_capacity('default', $1, NULL, 'somebody', 'a test')", capacity
     )
     assert row is not None
     assert row[0]

@@ -189,6 +189,7 @@ class Scene:
 
     def _of_the_scheduler(self) -> dict[str, Call]:
         asking = (self.run.run_id, self.run.fence, self.worker, MODEL, "{}")
+        acting = (self.user, None, "a test")
         return {
             "take_seat": _dispatch("take_seat", self.user, uuid4(), *asking),
             "take_up": _dispatch("take_up", self.user, SEATED, "{}"),
@@ -196,13 +197,16 @@ class Scene:
             "serve_model": _dispatch("serve_model", MODEL),
             "tend_seats": _dispatch("tend_seats", 0.0, 0.0),
             "declare_pools": _dispatch("declare_pools", POOLS),
-            "set_capacity": _dispatch("set_capacity", "one", 3),
+            "set_capacity": _dispatch("set_capacity", "one", 3, *acting),
             "pools_to_probe": _dispatch("pools_to_probe", 0.0),
             "reopen_pool": _dispatch("reopen_pool", "two"),
-            "set_limits": _dispatch("set_limits", self.user, None, '{"seats": 2}'),
-            "clear_limits": _dispatch("clear_limits", self.user),
-            "set_plan": _dispatch("set_plan", "default", "{}"),
-            "delete_plan": _dispatch("delete_plan", "default"),
+            "set_limits": _dispatch("set_limits", self.user, None, '{"seats": 2}', *acting),
+            "clear_limits": _dispatch("clear_limits", self.user, *acting),
+            "set_plan": _dispatch("set_plan", "default", "{}", *acting),
+            "delete_plan": _dispatch("delete_plan", "default", *acting),
+            "note_look": _dispatch("note_look", self.user, None, *acting),
+            "note_refusal": _dispatch("note_refusal", *acting),
+            "note_deed": _dispatch("note_deed", "done", None, *acting),
             "put_in_order": _dispatch("put_in_order", 0.0, "{}"),
             "admit_request": _tenant("admit_request", self.user, '{"requests_per_minute": 60}'),
             "begin_growth": _tenant("begin_growth", self.user),
@@ -332,6 +336,7 @@ PARTS = {
         "late_outcome",
     ),
     "connection_of_call",
+    *("reference_of", "known_reference_of", "begin_act", "audit_act"),
 }
 """Called by the others only, in whose transactions they are tried."""
 
@@ -358,7 +363,9 @@ READERS = {
     *("waiting_calls", "models_of", "read_standing", "run_places", "call_places", "seats_in_use"),
     *("usage_range", "usage_buckets", "usage_json", "read_usage", "usage_overview", "lag_of"),
     *("lines", "model_facts", "pool_facts", "queue_overview", "scheduler_facts"),
-    *("asking_runs", "question_facts"),
+    *("asking_runs", "question_facts", "worker_facts"),
+    *("person_json", "person_sizes", "people", "person", "used_since"),
+    *("read_record", "read_own_record"),
     *("waiting_longest", "why_not_claimed", "why_not_seated"),
     *("stems", "words_of", "terms_asked", "similarity", "ranked_items", "recall"),
     *("memories_to_embed", "has_memories", "list_memories", "count_memories"),

@@ -1,0 +1,1 @@
+"""What operators ask of everybody's account, and what stays on record of it: no content."""
