@@ -10,7 +10,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from app.api.answers import json_answer
-from app.api.dependencies import FOR_OPERATORS, IN_TURN, ServicesDep
+from app.api.dependencies import FOR_OPERATORS, IN_TURN, ActDep, ServicesDep
 from app.api.erasure_routes import accepted
 from app.api.openapi import problems
 from app.api.schemas import QueryModel
@@ -35,12 +35,12 @@ class ErasuresQuery(QueryModel):
     response_model=ErasureView,
     responses=problems(404),
 )
-async def erase_user(user_id: UUID, services: ServicesDep) -> Response:
+async def erase_user(user_id: UUID, services: ServicesDep, act: ActDep) -> Response:
     """Erase a person and everything that is theirs, now and for good.
 
     It cannot be taken back. Asked again meanwhile, the same erasure is answered.
     """
-    erasure = await services.erasures.begin(UserId(user_id), "operator")
+    erasure = await services.erasures.begin(UserId(user_id), "operator", act)
     services.directory.forget(UserId(user_id))
     services.announcer.user_changed(UserId(user_id))
     return accepted(erasure, f"/admin/erasures/{erasure.erasure_id}")

@@ -13,6 +13,7 @@ from app.api.application import create_app
 from app.api.connection import HttpProtocol
 from app.api.services import open_services
 from app.databases import service_settings
+from app.erasure.restoring import apply_tombstones, warn_of_missing
 from app.metrics import serving_metrics
 from app.settings import Settings, SettingsError
 from tenancy.database.roles import assert_role
@@ -45,6 +46,7 @@ async def serve_web(
         SettingsError: a setting is missing, or the address cannot be had.
         WrongRole: a database role may do too much, or too little.
         WrongRevision: the database is not migrated to this version.
+        TombstoneUnusable: somebody who was erased may be back, and it cannot be told who.
         DatabaseUnavailable: Postgres cannot be reached.
     """
     await assert_role(service_settings(settings), reads_content=True)
@@ -55,6 +57,8 @@ async def serve_web(
         ):
             await services.scheduler_admin.assert_role()
             await services.usage_admin.assert_role()
+            warn_of_missing(settings)
+            await apply_tombstones(settings)
             server = WebServer(server_config(create_app(services)), services.streams, ready)
             await server.serve(sockets=[listening])
 

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from app.erasure.signing import signing_keys
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from app.erasure.signing import SigningKeys
+    from app.settings import Settings
     from tenancy.principal import UserId
 
 _IDENTITY = b"stoa tombstone identity 1"
@@ -50,6 +53,12 @@ class PersonHashes:
     def has(self, key_id: str) -> bool:
         """Whether there is a key of this id."""
         return key_id in self._of_users
+
+
+def identity_hashes(settings: Settings) -> Callable[[str], list[bytes]]:
+    """By what a tombstone of an identity is found; by nothing where there are no keys."""
+    keys = signing_keys(settings)
+    return (lambda _identity: []) if keys is None else PersonHashes(keys).identity_hashes
 
 
 def _derived(seeds: Mapping[str, bytes], use: bytes) -> dict[str, bytes]:

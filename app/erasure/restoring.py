@@ -43,6 +43,14 @@ class Restored:
     """Erasures that were begun again. Of the rest of the unknown nobody is there."""
 
 
+def warn_of_missing(settings: Settings) -> None:
+    """Say what of leaving the settings leave out."""
+    if settings.signing_keys is None:
+        log.warning("nobody can be erased: STOA_SIGNING_KEYS is not set")
+    elif settings.tombstone_folder is None:
+        log.warning("restored backups bring back who was erased: STOA_TOMBSTONE_FOLDER is not set")
+
+
 async def apply_tombstones(settings: Settings, path: Path | None = None) -> Restored:
     """Begin every erasure again that the folder knows and the database does not.
 
