@@ -26,6 +26,7 @@ from tests.support.processes import (
 )
 from tests.support.tenancy import TestDatabase
 from tests.support.tls import NO_AUTHORITY
+from tests.support.vaults import keys_of
 
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 QUICK_LEASE = {
@@ -132,6 +133,11 @@ class Deployment:
         """What all processes have logged so far."""
         return "\n".join(path.read_text(errors="replace") for path in self.logs.iterdir())
 
+    @property
+    def tombstones(self) -> Path:
+        """Where the erasures of the deployment leave what outlasts its database."""
+        return self.logs.with_name(f"{self.logs.name}-tombstones")
+
     def _log(self, name: str) -> Path:
         return self.logs / f"{name}-{next(self._numbers)}.log"
 
@@ -147,6 +153,8 @@ class Deployment:
             "STOA_OLLAMA_CAPACITY": "64",
             "STOA_MODEL": "smollm2",
             "STOA_GRAPHS": str(GRAPHS),
+            "STOA_SIGNING_KEYS": keys_of("signing"),
+            "STOA_TOMBSTONE_FOLDER": str(self.tombstones),
         }
 
 

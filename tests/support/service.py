@@ -8,6 +8,7 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
@@ -25,6 +26,7 @@ from tests.support.issuer import AUDIENCE, TestIssuer
 from tests.support.model_server import ScriptedModelServer
 from tests.support.postgres import PostgresServer
 from tests.support.tls import NO_AUTHORITY
+from tests.support.vaults import keys_of
 
 
 @dataclass
@@ -151,6 +153,7 @@ async def running_service(
         database = await stack.enter_async_context(migrated_database(postgres))
         issuer = await stack.enter_async_context(TestIssuer())
         model = await stack.enter_async_context(ScriptedModelServer(slots=8))
+        tombstones = stack.enter_context(TemporaryDirectory())
         chosen = Settings(
             **{
                 "database_url": postgres.dsn("service", database),
@@ -161,6 +164,8 @@ async def running_service(
                 "identity_jwks_url": issuer.jwks_url,
                 **({} if "pool" in settings else {"ollama_url": model.url, "ollama_capacity": 64}),
                 "model": "smollm2",
+                "signing_keys": keys_of("signing"),
+                "tombstone_folder": tombstones,
                 **settings,
             }
         )

@@ -42,7 +42,7 @@ def create_gateway(settings: GatewaySettings) -> ASGIApp:
             await upstream.aclose()
 
     router = Router(
-        routes=SignIn(passes, signer).routes(),
+        routes=SignIn(passes, signer, upstream).routes(),
         default=Proxy(passes, signer, upstream, settings.header),
         redirect_slashes=False,
         lifespan=lifespan,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from app.dev.gateway.passes import Passes
+    from app.dev.gateway.upstream import Upstream
 
 _NO_STORE = {"Cache-Control": "no-store"}
 
@@ -28,9 +29,10 @@ _NO_STORE = {"Cache-Control": "no-store"}
 class SignIn:
     """Signs people and programs in and out."""
 
-    def __init__(self, passes: Passes, signer: Signer) -> None:
+    def __init__(self, passes: Passes, signer: Signer, upstream: Upstream) -> None:
         self._passes = passes
         self._signer = signer
+        self._upstream = upstream
 
     def routes(self) -> list[Route]:
         """Return the routes that are not forwarded."""
@@ -87,7 +89,9 @@ class SignIn:
         return JSONResponse(grant, headers=_NO_STORE)
 
     async def _jwks(self, _request: Request) -> Response:
-        return JSONResponse(self._signer.jwks, headers={"Cache-Control": "max-age=60"})
+        """All keys of this address: the gateway's own, and those of the service behind it."""
+        keys = [*self._signer.jwks["keys"], *await self._upstream.keys(JWKS_PATH)]
+        return JSONResponse({"keys": keys}, headers={"Cache-Control": "max-age=60"})
 
 
 def _person(fields: dict[str, object]) -> Person:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import h11
 import httpx
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _TIMEOUTS = {"connect": 5.0, "read": None, "write": 60.0, "pool": None}
 # Shorter than the service keeps idle connections, so that we don't write to one it is closing.
 _IDLE_SECONDS = 2.0
+_KEYS_SECONDS = 2.0
+_LARGEST_KEYS = 64 * 1024
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 
 logger = logging.getLogger(__name__)
@@ -81,6 +84,32 @@ class Upstream:
     async def aclose(self) -> None:
         """Close every connection to the service."""
         await self._transport.aclose()
+
+    async def keys(self, path: str) -> list[Any]:
+        """The keys that the service publishes (a JWKS); none while it cannot be asked."""
+        request = httpx.Request("GET", self._url.join(path), extensions={"timeout": _TIMEOUTS})
+        content = b""
+        try:
+            async with asyncio.timeout(_KEYS_SECONDS):
+                response = await self._transport.handle_async_request(request)
+                try:
+                    async for chunk in response.aiter_raw():
+                        content += chunk
+                        if len(content) > _LARGEST_KEYS:
+                            return []
+                finally:
+                    await response.aclose()
+            keys = json.loads(content)["keys"]
+        except (
+            httpx.TransportError,
+            TimeoutError,
+            ValueError,
+            LookupError,
+            TypeError,
+            RecursionError,
+        ):
+            return []
+        return keys if isinstance(keys, list) else []
 
     async def forward(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         """Answer a request with the service's answer, until one of the two goes away.

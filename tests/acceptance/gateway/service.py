@@ -22,6 +22,8 @@ class Service:
     """Notes what it gets, and answers by path."""
 
     url: str = ""
+    keys: bytes = b""
+    """What it publishes."""
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     requests: int = 0
     begun: asyncio.Event = field(default_factory=asyncio.Event)
@@ -32,7 +34,12 @@ class Service:
         """Answer by path."""
         self.requests += 1
         self.headers = list(scope["headers"])
-        answers = {"/stream": self._stream, "/silent": self._silent, "/broken": self._broken}
+        answers = {
+            "/stream": self._stream,
+            "/silent": self._silent,
+            "/broken": self._broken,
+            "/.well-known/jwks.json": self._published,
+        }
         await answers.get(scope["path"], self._echo)(scope, receive, send)
 
     async def _echo(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,6 +64,10 @@ class Service:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         content = b"" if status == 304 else json.dumps(seen).encode()
         await send({"type": "http.response.body", "body": content})
+
+    async def _published(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": self.keys})
 
     async def _stream(self, _scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", b"text/event-stream")]

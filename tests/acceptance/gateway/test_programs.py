@@ -60,3 +60,24 @@ class TestAProgram:
             with pytest.raises(IdentityRejected):
                 await verifier.verify([(b"authorization", f"Bearer {value}".encode())])
         await verifier.aclose()
+
+
+class TestWhatIsPublished:
+    @pytest.mark.parametrize(
+        ("published", "beside"),
+        [
+            (b'{"keys": [{"kty": "OKP", "kid": "receipts"}]}', ["receipts"]),
+            (b"", []),
+            (b'{"keys": {}}', []),
+            (b"[" * 9999, []),
+            (b" " * 100_000, []),
+        ],
+        ids=["keys", "nothing", "no list", "nonsense", "too much"],
+    )
+    async def test_is_the_gateways_key_and_the_services(
+        self, gateway: Gateway, service: Service, published: bytes, beside: list[str]
+    ) -> None:
+        service.keys = published
+        keys = (await gateway.browser.get("/.well-known/jwks.json")).json()["keys"]
+        assert [key["kid"] for key in keys[1:]] == beside
+        assert "d" not in keys[0]

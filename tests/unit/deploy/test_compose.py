@@ -200,6 +200,17 @@ class TestTheSettingsOfStoa:
         assert f"tools:{folder}" in services()["worker"]["volumes"]
         assert f"-m 0700 {folder}" in dockerfile
 
+    def test_let_people_be_erased_and_know_of_it_after_a_restore(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+        for name in ("web", "worker"):
+            settings = _loaded(name, monkeypatch, tmp_path)
+            assert settings.signing_keys is not None
+            assert f"tombstones:{settings.tombstone_folder}" in services()[name]["volumes"]
+            assert f"-m 0700 {settings.tombstone_folder}" in dockerfile
+        assert not any("tombstones" in str(each) for each in services()["postgres"]["volumes"])
+
     def test_leave_database_connections_to_spare(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -221,7 +232,7 @@ class TestTheSettingsOfStoa:
 
 
 DATABASE_URL = "postgresql://role:word@postgres/stoa"
-VAULT_KEYS = keys_of("k1")
+KEYS = keys_of("k1")
 
 
 def _loaded(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Settings:
@@ -231,7 +242,7 @@ def _loaded(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Setting
         path = str(value)
         if path.startswith("/run/secrets/"):
             path = str(folder / path.rpartition("/")[2])
-            kept = VAULT_KEYS if path.endswith("vault_keys") else DATABASE_URL
+            kept = KEYS if path.endswith("_keys") else DATABASE_URL
             (folder / path).write_text(kept, encoding="utf-8")
         monkeypatch.setenv(variable, path)
     return load_settings()

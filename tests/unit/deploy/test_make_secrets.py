@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from tenancy.migrate import RoleDsns
-from tenancy.vault import WrappingKeys
+from tenancy.named_keys import parse_named_keys
 from tests.unit.deploy.composition import DEPLOY, composition
 
 if TYPE_CHECKING:
@@ -49,13 +49,14 @@ class TestTheSecrets:
         _make(folder)
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
-    def test_have_a_key_of_the_vault_that_is_no_other_deployments(
+    def test_have_keys_that_are_no_other_deployments(
         self, made: tuple[Path, str], tmp_path: Path
     ) -> None:
         _make(tmp_path)
-        here, there = [(each / "vault_keys").read_text() for each in (made[0], tmp_path)]
-        assert WrappingKeys.parse(here).ids == ("k1",)
-        assert here != there
+        kinds = ("vault_keys", "signing_keys")
+        texts = [(each / kind).read_text() for each in (made[0], tmp_path) for kind in kinds]
+        assert [list(parse_named_keys(text)) for text in texts] == [["k1"]] * 4
+        assert len(set(texts)) == 4
 
     def test_give_each_database_role_a_url_of_its_own(self, made: tuple[Path, str]) -> None:
         folder, _ = made

@@ -107,10 +107,10 @@ class TestTheProxy:
         assert proxy()["ping_path"].startswith("/oauth2/")
         assert proxy()["ready_path"].startswith("/oauth2/")
 
-    def test_lets_nobody_past_but_to_whether_it_lives_and_who_it_is_to_other_servers(self) -> None:
+    def test_lets_nobody_past_but_to_whether_it_lives_and_what_it_publishes(self) -> None:
         assert proxy()["skip_auth_routes"] == [
             "GET=^/ok$",
-            r"GET=^/\.well-known/oauth-client\.json$",
+            r"GET=^/\.well-known/(oauth-client|jwks)\.json$",
         ]
 
     def test_refuses_programs_and_sends_people_who_come_back_from_a_server_to_sign_in(self) -> None:
@@ -121,6 +121,7 @@ class TestTheProxy:
             "/connections",
             "/connections/x/connect",
             "/events",
+            "/erasures/x",
         ):
             assert re.search(routes, path), path
         for path in ("/connections/callback", "/tools", "/memory", "/"):
