@@ -144,11 +144,13 @@ RULES: Mapping[str, TableRules] = {
                 "SELECT": (
                     *("user_id", "run_id", "thread_id", "state", "fence", "attempt"),
                     *("attempts_spent", "active_seconds", "worker_id", "cancel_requested_at"),
-                    *("priority", "due_at", "created_at", "updated_at", "claimed_at"),
+                    *("cancel_action", "priority", "due_at", "created_at", "updated_at"),
+                    "claimed_at",
                 ),
                 "UPDATE": (
                     *("state", "fence", "attempt", "attempts_spent", "worker_id"),
-                    *("claimed_at", "updated_at"),
+                    *("claimed_at", "updated_at", "ended_at"),
+                    *("cancel_requested_at", "cancel_action"),
                 ),
             },
             EVERY_ROW,
@@ -255,8 +257,8 @@ RULES: Mapping[str, TableRules] = {
     ),
     "audit_references": TableRules(
         service=_own(delete=False),
-        dispatch=Access({"SELECT": ALL, "INSERT": ALL}, EVERY_ROW),
-        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        dispatch=Access({"SELECT": ("user_id", "reference"), "INSERT": ("user_id",)}, EVERY_ROW),
+        maintenance=_counts("reference"),
     ),
     # Nobody changes what is on record, and nobody deletes it before its time: a trigger's word.
     "audit": TableRules(
@@ -297,7 +299,7 @@ RULES: Mapping[str, TableRules] = {
         personal=False,
     ),
     "erasure_stops": TableRules(
-        dispatch=Access({"SELECT": ALL, "INSERT": ALL}, EVERY_ROW),
+        dispatch=Access({"SELECT": ALL, "INSERT": ALL, "DELETE": ALL}, EVERY_ROW),
         maintenance=Access({"SELECT": ALL, "DELETE": ALL}, EVERY_ROW),
         personal=False,
     ),

@@ -14,11 +14,13 @@ branch_labels = None
 depends_on = None
 
 STATEMENTS = (
-    # Whoever the record speaks of. Without this row nobody can tell any more whom it meant.
+    # Whoever the record speaks of. Without this row nobody can tell any more whom it meant, nor,
+    # without the salt, what its hashes were made of.
     """
     CREATE TABLE audit_references (
       user_id uuid PRIMARY KEY DEFAULT tenant.user_id() REFERENCES users,
-      reference uuid NOT NULL UNIQUE DEFAULT gen_random_uuid()
+      reference uuid NOT NULL UNIQUE DEFAULT gen_random_uuid(),
+      salt bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
     )
     """,
     "DROP TRIGGER IF EXISTS keep_record ON audit",
@@ -50,7 +52,8 @@ STATEMENTS = (
       ADD COLUMN route text
     """,
     """
-    UPDATE audit a SET reference = r.reference
+    UPDATE audit a
+    SET reference = r.reference, arguments_sha256 = sha256(r.salt || a.arguments_sha256)
     FROM audit_references r WHERE r.user_id = a.user_id
     """,
     "DROP INDEX audit_rules",

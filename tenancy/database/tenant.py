@@ -33,7 +33,7 @@ _BEGIN_READ = sa.text("SELECT tenant.begin_read(:user)").bindparams(
 _BEGIN_WRITE = sa.text("SELECT tenant.begin_write(:user)").bindparams(
     sa.bindparam("user", type_=UUID)
 )
-_SIGN_IN = "SELECT tenant.sign_in($1, $2, $3, $4)"
+_SIGN_IN = "SELECT tenant.sign_in($1, $2, $3, $4, $5)"
 
 
 class TenantRead:
@@ -119,10 +119,21 @@ class TenantDatabase:
         return await self._calls.fetch(function, owner.user_id, *arguments)
 
     async def sign_in(
-        self, identity: str, candidate: UserId, name: str | None, email: str | None
+        self,
+        identity: str,
+        candidate: UserId,
+        name: str | None,
+        email: str | None,
+        identity_hashes: Sequence[bytes] = (),
     ) -> UserId:
-        """Return the user behind a verified identity; the candidate becomes them if new."""
-        (row,) = await self._calls.fetch(_SIGN_IN, candidate, identity, name, email)
+        """Return the user behind a verified identity; the candidate becomes them if new.
+
+        By the hashes it is found whether somebody of that identity left before: then they have no
+        more than was left of their budget, and what else was settled for them.
+        """
+        (row,) = await self._calls.fetch(
+            _SIGN_IN, candidate, identity, name, email, list(identity_hashes)
+        )
         return UserId(row[0])
 
     async def close(self) -> None:

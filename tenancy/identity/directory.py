@@ -16,6 +16,8 @@ from tenancy.principal import Principal, UserId
 from tenancy.tables import users
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import Identity
 
@@ -30,10 +32,19 @@ class _Somebody:
 
 
 class UserDirectory:
-    """Maps identities to users, and makes a user at the first sight of an identity."""
+    """Maps identities to users, and makes a user at the first sight of an identity.
 
-    def __init__(self, database: TenantDatabase) -> None:
+    ``hashes`` says by what tombstones know an identity, so that whoever left and comes back is
+    somebody new without a fresh budget. Without it, nobody is known to have left.
+    """
+
+    def __init__(
+        self,
+        database: TenantDatabase,
+        hashes: Callable[[str], Sequence[bytes]] | None = None,
+    ) -> None:
         self._database = database
+        self._hashes = hashes
         self._known: dict[tuple[str, str, str | None, str | None], UserId] = {}
 
     async def principal(self, identity: Identity) -> Principal:
@@ -45,11 +56,13 @@ class UserDirectory:
         key = (identity.issuer, identity.subject, identity.name, identity.email)
         user_id = self._known.get(key)
         if user_id is None:
+            text = f"{identity.issuer}\n{identity.subject}"
             user_id = await self._database.sign_in(
-                f"{identity.issuer}\n{identity.subject}",
+                text,
                 UserId(uuid4()),
                 identity.name,
                 identity.email,
+                [] if self._hashes is None else self._hashes(text),
             )
             self._remember(key, user_id)
         return Principal(user_id, identity)

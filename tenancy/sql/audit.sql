@@ -23,6 +23,13 @@ BEGIN
   RETURN found_reference;
 END $$;
 
+-- A hash as it stands on record. Without the salt, which goes with the reference's row, nobody finds out
+-- any more what was hashed, however easily it is guessed.
+CREATE OR REPLACE FUNCTION tenant.salted(p_user uuid, p_sha256 bytea) RETURNS bytea
+LANGUAGE sql STABLE AS $$
+  SELECT sha256(r.salt || p_sha256) FROM public.audit_references r WHERE r.user_id = p_user
+$$;
+
 -- Puts one thing on record. `p_own`: the server is the person's own, or may be. A reason is what the
 -- person wrote. The caller has bound the user for writing.
 CREATE OR REPLACE FUNCTION tenant.audit(
@@ -34,6 +41,8 @@ CREATE OR REPLACE FUNCTION tenant.audit(
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
+  -- Before the row that bears it: the policy, and the salt, look at what was there then.
+  whose uuid := tenant.reference_of(p_user);
   row_id bigint;
 BEGIN
   INSERT INTO public.audit AS a (
@@ -41,9 +50,9 @@ BEGIN
     arguments_sha256, policy_version, expires_at
   )
   VALUES (
-    tenant.reference_of(p_user), p_actor, p_action, p_thread, p_run, p_approval, p_call,
+    whose, p_actor, p_action, p_thread, p_run, p_approval, p_call,
     CASE WHEN NOT p_own THEN p_server END, CASE WHEN NOT p_own THEN p_tool END, p_decision, p_why,
-    p_arguments_sha256, p_policy_version, p_expires_at
+    tenant.salted(p_user, p_arguments_sha256), p_policy_version, p_expires_at
   )
   RETURNING a.audit_id INTO STRICT row_id;
   INSERT INTO public.audit_texts (user_id, audit_id, kind, text)

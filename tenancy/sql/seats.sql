@@ -258,8 +258,12 @@ BEGIN
     RAISE EXCEPTION 'this user cannot be served' USING ERRCODE = 'ST003';
   ELSIF NOT lane.is_known THEN
     -- Before any other lock: a foreign key looks at the row of the user's queue.
-    INSERT INTO public.model_users (user_id, model, vtime) VALUES (p_user, p_model, lane.vnow)
-    ON CONFLICT (user_id, model) DO NOTHING;
+    BEGIN
+      INSERT INTO public.model_users (user_id, model, vtime) VALUES (p_user, p_model, lane.vnow)
+      ON CONFLICT (user_id, model) DO NOTHING;
+    EXCEPTION WHEN foreign_key_violation THEN
+      RAISE EXCEPTION 'this user cannot be served' USING ERRCODE = 'ST003';
+    END;
   END IF;
   SELECT r.priority INTO run FROM public.runs r
   WHERE r.user_id = p_user AND r.run_id = p_run AND r.fence = p_fence AND r.state = 'running'
@@ -389,8 +393,12 @@ BEGIN
     RETURN;
   ELSIF NOT has_hour THEN
     -- Before any other lock: a foreign key looks at the user's row.
-    INSERT INTO public.usage_hours (user_id, hour, model) VALUES (p_user, this_hour, p_model)
-    ON CONFLICT (user_id, hour, model) DO NOTHING;
+    BEGIN
+      INSERT INTO public.usage_hours (user_id, hour, model) VALUES (p_user, this_hour, p_model)
+      ON CONFLICT (user_id, hour, model) DO NOTHING;
+    EXCEPTION WHEN foreign_key_violation THEN
+      RETURN;  -- the person is gone, and the call with them
+    END;
   END IF;
   SELECT dispatch.highest_cost(m.context, m.output) INTO highest
   FROM public.models m WHERE m.model = p_model FOR NO KEY UPDATE;

@@ -39,7 +39,9 @@ CREATE OR REPLACE FUNCTION tenant.has_tombstone() RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (
-    SELECT FROM public.tombstones t WHERE t.identity_hash = ANY (tenant.identity_hashes())
+    SELECT FROM public.tombstones t
+    WHERE t.identity_hash = ANY (tenant.identity_hashes())
+      AND t.expires_at > (SELECT clock_timestamp())
   );
 END $$;
 
@@ -97,8 +99,10 @@ END $$;
 
 -- Finds the user of a verified identity, or makes the candidate that user. Two first requests
 -- at once agree on one: the loser's insert fails on the unique identity and it reads again.
+-- `p_identity_hashes`: what tombstones know the identity by. Whoever was here before is somebody new,
+-- with what is left of their budget, their limits, and suspended if they were.
 CREATE OR REPLACE FUNCTION tenant.sign_in(
-  p_candidate uuid, p_identity text, p_name text, p_email text
+  p_candidate uuid, p_identity text, p_name text, p_email text, p_identity_hashes bytea[] DEFAULT '{}'
 ) RETURNS uuid
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -107,10 +111,10 @@ BEGIN
   PERFORM set_config('app.identity', p_identity, true);
   SELECT user_id INTO found_user FROM public.identities WHERE identity = p_identity;
   IF found_user IS NULL THEN
-    PERFORM set_config('app.user_id', p_candidate::text, true);
+    PERFORM set_config('app.user_id', p_candidate::text, true),
+            set_config('app.identity_hashes', p_identity_hashes::text, true);
     BEGIN
-      INSERT INTO public.users (user_id, name, email) VALUES (p_candidate, p_name, p_email);
-      INSERT INTO public.identities (user_id, identity) VALUES (p_candidate, p_identity);
+      PERFORM tenant.make_user(p_candidate, p_identity, p_name, p_email);
       RETURN p_candidate;
     EXCEPTION WHEN unique_violation THEN
       SELECT user_id INTO STRICT found_user FROM public.identities WHERE identity = p_identity;
@@ -121,4 +125,47 @@ BEGIN
   WHERE user_id = found_user AND state = 'active'
     AND (name, email) IS DISTINCT FROM (p_name, p_email);
   RETURN found_user;
+END $$;
+
+-- Makes a user, who begins where the newest tombstone of their identity says that somebody left. What
+-- was spent is of the first hour of the day, and of the month before it. The caller has bound the user,
+-- the identity and its hashes.
+CREATE OR REPLACE FUNCTION tenant.make_user(
+  p_user uuid, p_identity text, p_name text, p_email text
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  today timestamptz := date_trunc('day', clock_timestamp(), 'UTC');
+  on_day date := (today AT TIME ZONE 'UTC')::date;
+  earlier public.tombstones;
+BEGIN
+  SELECT * INTO earlier FROM public.tombstones t
+  WHERE t.identity_hash = ANY (tenant.identity_hashes())
+    AND t.expires_at > (SELECT clock_timestamp())
+  ORDER BY t.created_at DESC LIMIT 1;
+  INSERT INTO public.users (user_id, name, email, state, state_at)
+  VALUES (
+    p_user, p_name, p_email,
+    CASE WHEN earlier.was_suspended THEN 'suspended' ELSE 'active' END::public.user_state,
+    CASE WHEN earlier.was_suspended THEN clock_timestamp() END
+  );
+  INSERT INTO public.identities (user_id, identity) VALUES (p_user, p_identity);
+  IF earlier.plan IS NOT NULL OR earlier.limits <> '{}' THEN
+    INSERT INTO public.user_limits (user_id, plan, limits)
+    VALUES (
+      p_user, (SELECT p.plan FROM public.plans p WHERE p.plan = earlier.plan), earlier.limits
+    );
+  END IF;
+  INSERT INTO public.usage_hours (user_id, hour, model, prompt_tokens)
+  SELECT p_user, s.hour, '', sum(s.tokens) FROM (
+    SELECT part.tokens,
+      date_trunc(CASE WHEN part.day = on_day THEN 'day' ELSE 'month' END, today, 'UTC') AS hour
+    FROM (VALUES
+      (earlier.day, earlier.tokens_in_day),
+      (earlier.day - 1, earlier.tokens_in_month_before)
+    ) AS part (day, tokens)
+    WHERE part.tokens > 0
+      AND date_trunc('month', part.day::timestamp) = date_trunc('month', on_day::timestamp)
+  ) AS s
+  GROUP BY s.hour;
 END $$;

@@ -65,10 +65,14 @@ AFTER UPDATE OF state ON public.runs
 FOR EACH ROW WHEN ((OLD.state = 'running') <> (NEW.state = 'running'))
 EXECUTE FUNCTION tenant.record_attempt();
 
--- Takes back what a run asks its person when it ends without an answer: a cancel, a new message.
+-- Takes back what a run asks its person when it ends without an answer: a cancel, a new message. Nothing
+-- is put on record for somebody who is being erased: what was asked goes with them.
 CREATE OR REPLACE FUNCTION tenant.take_back_questions() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
+  IF EXISTS (SELECT FROM public.users u WHERE u.user_id = NEW.user_id AND u.state = 'erasing') THEN
+    RETURN NULL;
+  END IF;
   PERFORM tenant.supersede_approvals(NEW.user_id, NEW.run_id, coalesce(NEW.cancel_action, 'ended'));
   RETURN NULL;
 END $$;

@@ -138,14 +138,9 @@ END $$;
 CREATE OR REPLACE FUNCTION tenant.destroy_data_keys(p_user uuid) RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
-  found_state public.user_state;
   destroyed int;
 BEGIN
-  PERFORM set_config('app.user_id', p_user::text, true);
-  SELECT u.state INTO found_state FROM public.users u WHERE u.user_id = p_user FOR KEY SHARE;
-  IF found_state IS DISTINCT FROM 'erasing' THEN
-    RAISE EXCEPTION 'this user is not being erased' USING ERRCODE = 'ST003';
-  END IF;
+  PERFORM tenant.begin_erasing(p_user);
   DELETE FROM public.data_keys k WHERE k.user_id = p_user;
   GET DIAGNOSTICS destroyed = ROW_COUNT;
   RETURN destroyed;

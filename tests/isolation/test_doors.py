@@ -19,6 +19,7 @@ from tenancy.errors import UserUnavailable
 from tenancy.principal import Principal, UserId
 from tenancy.rls import RULES
 from tenancy.tables import threads
+from tests.support.every_table import fill_every_table
 from tests.support.tenancy import (
     TestDatabase,
     make_thread,
@@ -28,8 +29,9 @@ from tests.support.tenancy import (
 )
 
 FOR_GOOD = ("audit", "audit_texts")
-"""Nobody can delete a row, whatever their rights."""
-PERSONAL = [table for table, rules in RULES.items() if rules.personal]
+"""Nobody can delete a row before its time, whatever their rights."""
+PERSONAL = [*(table for table, rules in RULES.items() if rules.personal), "audit"]
+"""Those of which a person sees their own rows."""
 GRANTS = {
     table: rules.service.grants for table, rules in RULES.items() if rules.service is not None
 }
@@ -72,7 +74,7 @@ class TestWithoutAUser:
     async def test_every_statement_on_every_personal_table_is_an_error(
         self, service: asyncpg.Connection, superuser: asyncpg.Connection
     ) -> None:
-        await _fill(superuser)
+        await fill_every_table(superuser)
         for table in PERSONAL:
             for statement in statements(table):
                 assert await refusal(service, statement) == SQLSTATE_NO_TENANT, statement
@@ -80,7 +82,7 @@ class TestWithoutAUser:
     async def test_so_it_is_after_the_connection_was_somebodys(
         self, service: asyncpg.Connection, superuser: asyncpg.Connection, alice: Principal
     ) -> None:
-        await _fill(superuser)
+        await fill_every_table(superuser)
         async with service.transaction():
             await service.execute("SELECT tenant.begin_write($1)", alice.user_id)
             assert await service.fetchval("SELECT count(*) FROM threads") == 1
@@ -88,53 +90,6 @@ class TestWithoutAUser:
         for table in PERSONAL:
             for statement in statements(table):
                 assert await refusal(service, statement) == SQLSTATE_NO_TENANT, statement
-
-
-async def _fill(superuser: asyncpg.Connection) -> None:
-    """A row of each person's in each table, so that an UPDATE has something to look at."""
-    await superuser.execute(
-        """
-        INSERT INTO run_events (user_id, run_id, seq, event, data)
-          SELECT user_id, run_id, 1, 'metadata', '{}' FROM runs;
-        INSERT INTO checkpoints (user_id, thread_id, checkpoint_id, checkpoint)
-          SELECT user_id, thread_id, 'c', '{}' FROM threads;
-        INSERT INTO checkpoint_blobs (user_id, thread_id, channel, version, type)
-          SELECT user_id, thread_id, 'c', '1', 'empty' FROM threads;
-        INSERT INTO checkpoint_writes
-          (user_id, thread_id, checkpoint_id, task_id, idx, channel, blob)
-          SELECT user_id, thread_id, 'c', 't', 0, 'c', '' FROM threads;
-        INSERT INTO store (user_id, prefix, key, value)
-          SELECT user_id, user_id::text || '.notes', 'k', '{}' FROM users;
-        INSERT INTO run_queues (user_id) SELECT user_id FROM users ON CONFLICT DO NOTHING;
-        INSERT INTO user_limits (user_id) SELECT user_id FROM users;
-        INSERT INTO request_rates (user_id, arrival) SELECT user_id, now() FROM users;
-        INSERT INTO usage_hours (user_id, hour, model) SELECT user_id, now(), '' FROM users
-          ON CONFLICT DO NOTHING;
-        INSERT INTO data_keys (user_id, version, wrapping_key, wrapped)
-          SELECT user_id, 1, 'k', '' FROM users;
-        INSERT INTO connections (user_id, server) SELECT user_id, 's' FROM users;
-        INSERT INTO authorizations (user_id, state_hash, server, sealed, expires_at)
-          SELECT user_id, '', 's', '', now() FROM users;
-        INSERT INTO effects
-          (user_id, thread_id, message_id, tool_call_id, run_id, fence, server, tool, key,
-           arguments_sha256, state)
-          SELECT user_id, thread_id, 'm', 'c', run_id, 1, 's', 't', gen_random_uuid(), '', 'done'
-          FROM runs;
-        INSERT INTO approvals
-          (user_id, thread_id, run_id, fence, interrupt_id, kind, message_id, tool_call_id, tool,
-           arguments, arguments_sha256, asked, decisions, expires_at)
-          SELECT user_id, thread_id, run_id, 1, 'i', 'call', 'm', 'c', 't', '{}', '', '{}', '{}',
-            now() FROM runs;
-        INSERT INTO audit (user_id, actor, action) SELECT user_id, 'person', 'a' FROM runs;
-        INSERT INTO audit_texts (user_id, audit_id, kind, text)
-          SELECT user_id, audit_id, 'reason', '' FROM audit;
-        INSERT INTO models (model, context, output) VALUES ('m', 1000, 500);
-        INSERT INTO model_users (user_id, model, vtime) SELECT user_id, 'm', 0 FROM users;
-        INSERT INTO model_calls
-          (user_id, call_id, run_id, fence, worker_id, model, priority, asked_at)
-          SELECT user_id, gen_random_uuid(), run_id, 1, gen_random_uuid(), 'm', 0, now() FROM runs;
-        """
-    )
 
 
 class TestOneConnectionForAll:
@@ -404,7 +359,7 @@ class TestSomebodyElsesRows:
         bob: Principal,
     ) -> None:
         await queue_run(tenants, alice, await make_thread(tenants, alice))
-        await _fill(superuser)
+        await fill_every_table(superuser)
         others = [table for table in PERSONAL if table not in ("users", "identities")]
         for table in reversed([table for table in others if table not in FOR_GOOD]):
             await superuser.execute(f"DELETE FROM {table} WHERE user_id = $1", bob.user_id)
