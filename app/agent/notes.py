@@ -39,5 +39,6 @@ def with_notes(result: ToolMessage, notes: Sequence[str]) -> ToolMessage:
 def notes_in(result: ToolMessage) -> str:
     """A result's notes in words for the model, each a line of its own."""
     said = result.response_metadata.get(METADATA, {})
-    codes = said.get(NOTES, ()) if isinstance(said, dict) else ()
-    return "".join(f"[{_TEXTS[code]}]\n" for code in codes if code in _TEXTS)
+    codes = said.get(NOTES) if isinstance(said, dict) else None
+    known = [code for code in codes if code in [*_TEXTS]] if isinstance(codes, list) else []
+    return "".join(f"[{_TEXTS[code]}]\n" for code in known)
