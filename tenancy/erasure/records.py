@@ -186,6 +186,10 @@ class ErasureDatabase:
         rows = await self._calls.fetch(_OF, user_id)
         return rows[0][0] if rows else None
 
+    async def unknown(self, erasure_ids: Iterable[UUID]) -> list[UUID]:
+        """Which of these ids the database does not know."""
+        return [row[0] for row in await self._calls.fetch(_UNKNOWN, list(erasure_ids))]
+
     async def list(
         self, limit: int, offset: int = 0, steps: Sequence[str] | None = None
     ) -> tuple[list[Erasure], int]:
@@ -212,10 +216,6 @@ class ErasureDatabase:
     async def note_usage(self, job: ErasureJob) -> bool:
         """Bring what the tombstones say was spent up to date, once nothing runs any more."""
         return await self._is_ours(_NOTE_USAGE, job)
-
-    async def unknown(self, erasure_ids: Iterable[UUID]) -> list[UUID]:
-        """Which of these ids the database does not know."""
-        return [row[0] for row in await self._calls.fetch(_UNKNOWN, list(erasure_ids))]
 
     async def now(self) -> datetime:
         """The database's clock."""
