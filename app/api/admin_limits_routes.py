@@ -59,7 +59,7 @@ async def read_user_limits(user_id: UUID, services: ServicesDep) -> Response:
     operation_id="admin_set_user_limits",
     response_model=UserLimits,
     responses=problems(404, 413, 415),
-    openapi_extra=body_of(LimitsOfUser, {"plan": None, "limits": {"weight": 2, "running": 8}}),
+    openapi_extra=body_of(LimitsOfUser, {"plan": "gold", "limits": {"weight": 2, "running": 8}}),
 )
 async def set_user_limits(
     user_id: UUID,
