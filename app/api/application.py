@@ -21,6 +21,7 @@ from app.api import (
     connection_routes,
     erasure_routes,
     event_routes,
+    export_routes,
     jwks_routes,
     limit_routes,
     memory_routes,
@@ -59,6 +60,7 @@ _ROUTES = (
     oauth_routes,  # before the next: `callback` is no server's name
     connection_routes,
     event_routes,
+    export_routes,
     own_audit_routes,
     erasure_routes,
     jwks_routes,

@@ -24,6 +24,8 @@ from app.connections.standing import UserConnections
 from app.databases import dispatch_settings, listen_dsn, service_settings
 from app.erasure.hashing import identity_hashes
 from app.erasure.requests import ErasureRequests
+from app.export.everything import Everything
+from app.export.ongoing import OngoingExports
 from app.memory.memories import Memories
 from app.runs.history import ThreadHistory
 from app.runs.referenced import ReferencedStates
@@ -70,6 +72,8 @@ class Services:
     announcer: Announcer
     streams: OpenStreams
     turns: RequestTurns
+    everything: Everything
+    exports: OngoingExports
     readiness: Readiness
     scheduler_admin: SchedulerAdmin
     usage_admin: UsageAdmin
@@ -127,6 +131,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         stack.push_async_callback(audit_admin.close)
         acts = Acts(settings)
         stack.push_async_callback(acts.close)
+        history = ThreadHistory(database, pool, graphs)
         yield Services(
             settings=settings,
             limits=default_limits(settings),
@@ -140,13 +145,15 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             verifier=verifier,
             directory=directory,
             graphs=graphs,
-            history=ThreadHistory(database, pool, graphs),
+            history=history,
             state_updates=StateUpdates(database, pool, graphs),
             states=ReferencedStates(database, pool, graphs),
             tail=tail,
             announcer=announcer,
             streams=streams,
             turns=RequestTurns(),
+            everything=Everything(database, history, settings.mcp_folder),
+            exports=OngoingExports(),
             readiness=Readiness(settings, database_settings),
             scheduler_admin=scheduler_admin,
             usage_admin=usage_admin,

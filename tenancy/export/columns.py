@@ -1,7 +1,7 @@
 """What of a person's rows is handed out, and in which form. Declared once, next to the tables.
 
 Everything is, as PostgreSQL has it in JSON, but for what is named here. What no JSON can hold, a
-``bytea``, has to be decided: ``tests/isolation/test_export.py`` fails for one that is in none of
+``bytea``, has to be decided: ``tests/integration/api/test_export.py`` fails for one that is in none of
 these lists.
 """
 
@@ -18,6 +18,7 @@ _OPERATORS = "Names a machine of this service."
 
 WITHHELD: Mapping[str, Mapping[str, str]] = {
     "audit": {"by_reference": _SOMEBODY_ELSES, "account": _SOMEBODY_ELSES},
+    "audit_references": {"salt": _SECRET},
     "authorizations": {"sealed": _SECRET},
     "connections": {"credential": _SECRET},
     "data_keys": {"wrapped": _SECRET},
