@@ -49,7 +49,7 @@ class Receipts:
             keys=required_keys(settings),
             issuer=None if settings.public_url is None else str(settings.public_url).rstrip("/"),
             tombstone_seconds=settings.tombstone_seconds,
-            audit_seconds=None,
+            audit_seconds=settings.audit_retention_seconds or None,
         )
 
     def sign(self, erasure: Erasure) -> str:
@@ -61,8 +61,7 @@ class Receipts:
         verified_at = erasure.verified_at
         assert verified_at is not None  # noqa: S101 - signing follows upon verifying
         claims: dict[str, Any] = {
-            "jti": str(erasure.erasure_id),
-            "iat": int(verified_at.timestamp()),
+            # No `iat`: libraries refuse one that is ahead of a clock that is late by a moment.
             "erasure_id": str(erasure.erasure_id),
             "requested_at": _moment(erasure.requested_at),
             "requested_by": erasure.requested_by,
