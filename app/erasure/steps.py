@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from app import faults
-from tenancy.erasure.deletion import destroy_keys, erase_rows, erase_user
 from tenancy.errors import UserUnavailable
 
 if TYPE_CHECKING:
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from app.erasure.revoking import TokenRevocation
     from app.erasure.tombstones import Tombstones
     from tenancy.database.signals import Announcer
-    from tenancy.database.tenant import TenantDatabase
     from tenancy.database.upkeep import UpkeepDatabase
+    from tenancy.erasure.own_rows import OwnRows
     from tenancy.erasure.records import ErasureDatabase, ErasureJob, Step
     from tenancy.principal import UserId
 
@@ -54,7 +53,7 @@ class ErasureSteps:
 
     Args:
         erasures: where erasures stand.
-        tenants: a person's rows, to be deleted.
+        rows: a person's rows, to be deleted.
         upkeep: counts anybody's rows.
         tombstones: what stays for a while.
         revocation: gives tokens back.
@@ -65,7 +64,7 @@ class ErasureSteps:
     def __init__(
         self,
         erasures: ErasureDatabase,
-        tenants: TenantDatabase,
+        rows: OwnRows,
         upkeep: UpkeepDatabase,
         tombstones: Tombstones,
         revocation: TokenRevocation,
@@ -73,7 +72,7 @@ class ErasureSteps:
         announcer: Announcer,
     ) -> None:
         self._erasures = erasures
-        self._tenants = tenants
+        self._rows = rows
         self._upkeep = upkeep
         self._tombstones = tombstones
         self._revocation = revocation
@@ -120,7 +119,7 @@ class ErasureSteps:
 
     async def _destroy_keys(self, job: ErasureJob) -> Taken:
         """From here on nobody can open what a backup still has of their secrets."""
-        await destroy_keys(self._tenants, _leaver(job))
+        await self._rows.destroy_keys(_leaver(job))
         faults.reach("erasure.keys_destroyed")
         return Taken("stop")
 
@@ -135,7 +134,7 @@ class ErasureSteps:
             if asyncio.get_running_loop().time() > over:
                 return None
             await asyncio.sleep(LOOK_SECONDS)
-        await self._erasures.note_spent(job)
+        await self._erasures.note_usage(job)
         counts = await self._upkeep.count_rows(user_id)
         faults.reach("erasure.stopped")
         return Taken("delete", {"deleted": counts})
@@ -148,11 +147,11 @@ class ErasureSteps:
             is_gone = False
             while not is_gone:
                 began = clock()
-                async for _ in erase_rows(self._tenants, leaver, ROWS):
+                while await self._rows.delete(leaver, ROWS):
                     faults.reach("erasure.batch")
                     await asyncio.sleep(clock() - began)  # others get as much of the database
                     began = clock()
-                is_gone = await erase_user(self._tenants, leaver)
+                is_gone = await self._rows.delete_user(leaver)
         faults.reach("erasure.deleted")
         return Taken("verify")
 

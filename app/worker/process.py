@@ -13,6 +13,7 @@ from app.agent.graphs import SYSTEM_PROMPT, GraphCatalogue
 from app.agent.tracing import say_what_was_asked
 from app.agent.versions import agent_version
 from app.databases import dispatch_settings, listen_dsn, service_settings
+from app.erasure.restoring import apply_tombstones
 from app.logging import facts_of
 from app.metrics import serving_metrics
 from app.models.access import ModelAccess
@@ -24,14 +25,17 @@ from app.worker.check_connections import ConnectionChecker
 from app.worker.claim import Claimer
 from app.worker.end import EndOfProcess
 from app.worker.equip import Outfitter
+from app.worker.erasing import Erasing
 from app.worker.execute import RunExecutor
 from app.worker.expire_approvals import ApprovalExpiry
 from app.worker.lease import LeaseKeeper
+from app.worker.letting_go import LettingGo
 from app.worker.metrics import MeasuredSeats, MeasuredTools
 from app.worker.reap import Reaper
 from app.worker.retention import Retention
 from app.worker.revoked import RevokedConnections
 from app.worker.services import ExecutionLimits, ExecutionServices
+from app.worker.stray_folders import StrayFolders
 from app.worker.tend import SeatTender
 from app.worker.tool_services import ToolServices, open_tools
 from app.worker.watch import Watcher
@@ -44,10 +48,12 @@ from tenancy.database.signals import (
     RUN_QUEUED,
     RUN_STOPPED,
     SEAT_GRANTED,
+    USER_CHANGED,
     Announcer,
     Listener,
 )
 from tenancy.database.tenant import TenantDatabase
+from tenancy.erasure.records import ErasureDatabase
 from tenancy.errors import StoaError
 from tenancy.reconcile.passing import reconcile
 from tenancy.reconcile.summary import log_summary
@@ -95,6 +101,7 @@ async def run_worker(
 
     Raises:
         WrongRole: a database role may do more or less than it must.
+        TombstoneUnusable: somebody who was erased may be back, and it cannot be told who.
         LostLease: the database says that this worker's lease is over.
         DatabaseUnavailable: Postgres cannot be reached at the start.
         SettingsError: the port of the metrics is taken.
@@ -103,6 +110,7 @@ async def run_worker(
     say_what_was_asked()
     await assert_role(service_settings(settings), reads_content=True)
     await assert_role(dispatch_settings(settings), reads_content=False)
+    await apply_tombstones(settings)
     worker_id = uuid4()
     ended = EndOfProcess(hurry)
     async with AsyncExitStack() as stack:
@@ -121,7 +129,7 @@ async def run_worker(
         stack.push_async_callback(_retire, base, worker_id)
         await _take_back(settings, base, dispatch_settings(settings))
         base.keeper.tell(await base.pools.declare(declared_pools(settings)))
-        claimer = await _start_duties(stack, base, settings, worker_id)
+        claimer = await _start_duties(stack, base, settings, worker_id, metrics)
         log.info("worker ready", worker_id=str(worker_id))
         if ready is not None:
             ready()
@@ -199,7 +207,11 @@ async def _open_base(
 
 
 async def _start_duties(
-    stack: AsyncExitStack, base: _Base, settings: Settings, worker_id: UUID
+    stack: AsyncExitStack,
+    base: _Base,
+    settings: Settings,
+    worker_id: UUID,
+    metrics: CollectorRegistry,
 ) -> Claimer:
     """Start everything that the worker does; the claimer last, since it brings the work."""
     claimer = Claimer(
@@ -216,19 +228,32 @@ async def _start_duties(
     checker = ConnectionChecker(
         base.queue, tools.connections, tools.credentials, tools.pool, base.announcer
     )
+    erasures = ErasureDatabase(dispatch_settings(settings))
+    stack.push_async_callback(erasures.close)
+    letting_go = LettingGo(worker_id, erasures, base.queue, claimer, tools, settings.mcp_folder)
+    erasing = Erasing(settings, base.execution.database, base.announcer)
+
+    def hear_of_people(payload: str | None) -> None:
+        letting_go.hear(payload)
+        erasing.hear(payload)
+
     heard: dict[str, Callable[[str | None], None]] = {
         RUN_QUEUED: claimer.look,
         RUN_STOPPED: watcher.hear,
         SEAT_GRANTED: base.keeper.hear,
         CONNECTION_REVOKED: RevokedConnections(tools.known, tools.pool).hear,
         CHECK_WANTED: checker.hear,
+        USER_CHANGED: hear_of_people,
     }
     await _run(stack, Reaper(base.queue, base.announcer, settings.reap_seconds))
     await _run(stack, ApprovalExpiry(base.queue, base.execution.database, base.announcer))
-    await _run(stack, Retention(settings, base.execution.database))
+    await _run(stack, Retention(settings, base.execution.database, metrics=metrics))
     await _run(
         stack, SeatTender(base.seats, base.pools, base.keeper, settings.seat_cooldown_seconds)
     )
+    await _run(stack, StrayFolders(settings))
+    await _run(stack, erasing)
+    await _run(stack, letting_go)
     await _run(stack, watcher)
     await _run(stack, checker)
     await _run(stack, Listener(listen_dsn(settings), heard))
