@@ -20,6 +20,7 @@ from pydantic import (
     HttpUrl,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -46,6 +47,10 @@ AskWord = Literal["never", "first_use", "always"]
 POOL_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 # The drivers get it as it is: no `+driver` in it, and no `key=value` pairs.
 _DSN = re.compile(r"postgres(ql)?://(.*@)?(\[[^]]*\]|[^:/?@]*)(:\d+)?([/?].*)?", re.DOTALL)
+
+_DAY = 24 * 3600
+_LEAST_DAYS = {"audit_retention_seconds": 90, "usage_retention_seconds": 62}
+"""What the database keeps whatever the settings say: the record, and what budgets count."""
 
 
 class SettingsError(Exception):
@@ -280,7 +285,32 @@ class Settings(BaseSettings):
     max_attempts: int = Field(3, ge=1, description="Claims of one run after crashes.")
 
     delta_retention_seconds: float = Field(
-        3600, ge=0, description="How long after a run's end the pieces of its messages are kept."
+        3600,
+        ge=0,
+        description="How long after a run's end the pieces of its messages are kept; 0: no longer.",
+    )
+    event_retention_seconds: float = Field(
+        30 * _DAY, ge=0, description="How long after a run's end its log is kept. 0: for ever."
+    )
+    run_retention_seconds: float = Field(
+        0, ge=0, description="How long after its end a run is kept. 0: for as long as its thread."
+    )
+    checkpoint_retention_seconds: float = Field(
+        30 * _DAY,
+        ge=0,
+        description="How long a thread's earlier states are kept. Those of its last turn, and those"
+        " that these are read from, are as long as the thread; 0: all.",
+    )
+    thread_idle_seconds: float = Field(
+        0, ge=0, description="How long a thread may lie idle before it is deleted. 0: for ever."
+    )
+    audit_retention_seconds: float = Field(
+        400 * _DAY, description="How long the record is kept: 90 days at least. 0: for ever."
+    )
+    usage_retention_seconds: float = Field(
+        400 * _DAY,
+        description="How long is known who used how much: 62 days at least, since budgets count a"
+        " month. 0: for ever.",
     )
 
     metrics_port: int | None = Field(
@@ -320,6 +350,14 @@ class Settings(BaseSettings):
         dsn = value.get_secret_value() if value is not None else ""
         if dsn and not _DSN.fullmatch(dsn):
             raise ValueError("must look like postgresql://role:password@host:5432/database")
+        return value
+
+    @field_validator("audit_retention_seconds", "usage_retention_seconds")
+    @classmethod
+    def _is_long_enough(cls, value: float, info: ValidationInfo) -> float:
+        days = _LEAST_DAYS[str(info.field_name)]
+        if value != 0 and value < days * _DAY:
+            raise ValueError(f"must be 0 (for ever), or {days} days at least: {days * _DAY}")
         return value
 
     @field_validator("vault_keys", "signing_keys")

@@ -40,6 +40,26 @@ def default_limits(settings: Settings) -> Limits:
     }
 
 
+def retention_times(settings: Settings) -> dict[str, float | None]:
+    """For how many seconds each kind of a person's data is kept; None: until they delete it.
+
+    Of runs, their logs and earlier states, from a run's end; of conversations, from the last time
+    that anything happened in them. Approvals go with their conversation.
+    """
+    return {
+        "conversations": settings.thread_idle_seconds or None,
+        "message_pieces": settings.delta_retention_seconds,
+        "events": settings.event_retention_seconds or None,
+        "runs": settings.run_retention_seconds or None,
+        "checkpoints": settings.checkpoint_retention_seconds or None,
+        "approvals": None,
+        "memories": None,
+        "connections": None,
+        "usage": settings.usage_retention_seconds or None,
+        "audit": settings.audit_retention_seconds or None,
+    }
+
+
 def declared_pools(settings: Settings) -> list[PoolDeclaration]:
     """The pools that the settings name.
 

@@ -62,6 +62,8 @@ threads = Table(
     _at("created_at"),
     _at("updated_at"),
     _at("deleted_at"),
+    Column("ttl_minutes", Float),
+    _at("expires_at"),
 )
 
 runs = Table(
@@ -85,6 +87,7 @@ runs = Table(
     Column("error_message", Text),
     Column("cancel_action", Text),
     Column("pruned_through", Integer),
+    Column("log_dropped_through", Integer),
     Column("priority", Integer),
     _at("due_at"),
     _at("pruned_at"),

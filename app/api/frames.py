@@ -94,11 +94,14 @@ class RunFrames:
 
     async def _page(self, page: LogPage) -> AsyncGenerator[bytes, None]:
         modes = self._wanted.modes
-        if page.pruned_through > max(self.after, self._told_pruned) and sse.wants_deltas(modes):
-            self._told_pruned = page.pruned_through
-            missing = {"pruned_through": page.pruned_through}
-            async for frame in self._gap(self.after, self.after, **missing):
+        dropped = page.dropped_through
+        pruned = max(dropped, page.pruned_through if sse.wants_deltas(modes) else 0)
+        if pruned > max(self.after, self._told_pruned):
+            self._told_pruned = pruned
+            goes_on = max(self.after, dropped)
+            async for frame in self._gap(self.after, goes_on, pruned_through=pruned):
                 yield frame
+            self.after = goes_on
         wanted = (event for event in page.events if sse.is_wanted(event.event, modes))
         events = (event for event in wanted if self._wanted.subgraphs or "|" not in event.event)
         filled = self._services.states.fill(self._principal, self._run, events)

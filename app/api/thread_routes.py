@@ -28,6 +28,7 @@ from app.api.thread_views import (
     thread_with_values,
     threads_alone,
     threads_with_values,
+    ttl_json,
 )
 from app.runs import threads
 from app.runs.deletion import delete_thread as delete_rows
@@ -77,12 +78,13 @@ async def get_thread(
     thread_id: UUID,
     principal: PrincipalDep,
     services: ServicesDep,
-    _query: Annotated[ThreadQuery, Query()],
+    query: Annotated[ThreadQuery, Query()],
 ) -> Response:
     """Return a thread with its newest values."""
     async with services.database.reading(principal) as tx:
         thread = await threads.get_thread(tx, thread_id)
-    return json_answer(await thread_with_values(services.history, principal, thread))
+    view = await thread_with_values(services.history, principal, thread)
+    return json_answer({**view, "ttl": ttl_json(thread)} if query.include else view)
 
 
 @router.patch(
@@ -102,9 +104,11 @@ async def update_thread(
     body: Annotated[ThreadPatch, Depends(json_body(ThreadPatch))],
     prefer: Annotated[str | None, Header(description="`return=minimal`")] = None,
 ) -> Response:
-    """Merge metadata into a thread's own."""
+    """Merge metadata into a thread's own, or say how long it is to be kept."""
     async with services.database.writing(principal) as tx:
-        thread = await threads.update_thread(tx, thread_id, metadata=body.metadata or {})
+        thread = await threads.update_thread(
+            tx, thread_id, metadata=body.metadata or {}, ttl_minutes=body.ttl_minutes
+        )
     if prefer is not None and "return=minimal" in prefer.replace(" ", ""):
         return Response(status_code=204)
     return json_answer(await thread_with_values(services.history, principal, thread))
@@ -217,6 +221,7 @@ async def _create_or_find(
             thread_id=thread_id,
             metadata=body.metadata,
             if_exists=body.if_exists or "raise",
+            ttl_minutes=body.ttl_minutes,
             limits=services.limits,
         ), True
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, Field
 
 from app.api.schemas import Metadata, QueryModel, StrictModel, Unavailable, Uuid
+from app.runs.threads import UNCHANGED, Unchanged
 from tenancy.errors import InvalidInput
 from tenancy.run_states import RunState
 
@@ -29,21 +30,50 @@ MOST_WITH_VALUES = 100
 """Threads in one answer with their values, each of which is read through its graph."""
 
 
+MOST_MINUTES = 10 * 366 * 24 * 60
+Minutes = Annotated[float, Field(gt=0, le=MOST_MINUTES)]
+
+
+class ThreadTtl(StrictModel):
+    """How long a thread is kept after the last time that anything happened in it."""
+
+    ttl: Minutes = Field(description="Minutes.")
+    strategy: Literal["delete"] = Field("delete", description="What becomes of it then.")
+
+
+def _minutes(ttl: ThreadTtl | float | None) -> float | None:
+    return ttl.ttl if isinstance(ttl, ThreadTtl) else ttl
+
+
 class ThreadCreate(StrictModel):
     """A new thread."""
 
     thread_id: Uuid | None = None
     metadata: Metadata | None = None
     if_exists: Literal["raise", "do_nothing"] | None = None
-    ttl: Unavailable = None
+    ttl: ThreadTtl | Minutes | None = Field(
+        None, description="How long it is kept idle; a number is minutes. Default: as others are."
+    )
     supersteps: Unavailable = None
+
+    @property
+    def ttl_minutes(self) -> float | None:
+        """The time that it is to have."""
+        return _minutes(self.ttl)
 
 
 class ThreadPatch(StrictModel):
-    """Metadata to merge into a thread's own."""
+    """Metadata to merge into a thread's own, and how long it is to be kept."""
 
     metadata: Metadata | None = None
-    ttl: Unavailable = None
+    ttl: ThreadTtl | Minutes | None = Field(
+        None, description="A new time, which begins now; null takes away the one it has."
+    )
+
+    @property
+    def ttl_minutes(self) -> float | Unchanged | None:
+        """The time that it is to have from now on."""
+        return _minutes(self.ttl) if "ttl" in self.model_fields_set else UNCHANGED
 
 
 class ThreadCount(StrictModel):
@@ -69,7 +99,7 @@ class ThreadSearch(ThreadCount):
 class ThreadQuery(QueryModel):
     """Query of one thread."""
 
-    include: Unavailable = None
+    include: Literal["ttl"] | None = Field(None, description="What to answer besides.")
 
 
 class CheckpointRef(StrictModel):
@@ -181,6 +211,11 @@ class ThreadView(BaseModel):
     )
     values: dict[str, Any] | None = Field(None, description="The newest state; null before any.")
     interrupts: dict[str, Any] | None = None
+    ttl: dict[str, Any] | None = Field(
+        None,
+        description="With `include=ttl`: `strategy`, `ttl_minutes`, and `expires_at` if nothing"
+        " happens in it any more. Null: it is kept as others are.",
+    )
 
 
 class StateView(BaseModel):

@@ -30,6 +30,17 @@ def thread_json(thread: Thread) -> dict[str, Any]:
     }
 
 
+def ttl_json(thread: Thread) -> dict[str, Any] | None:
+    """How long a thread is kept; None: as others are."""
+    if thread.ttl_minutes is None:
+        return None
+    return {
+        "strategy": "delete",
+        "ttl_minutes": thread.ttl_minutes,
+        "expires_at": thread.expires_at,
+    }
+
+
 async def thread_with_values(
     history: ThreadHistory, principal: Principal, thread: Thread
 ) -> dict[str, Any]:

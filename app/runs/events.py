@@ -58,6 +58,8 @@ class LogPage:
     more: bool
     pruned_through: int
     """The last number before which retention has left gaps."""
+    dropped_through: int
+    """The last number before which retention has left nothing."""
     state: RunState
     error_code: str | None
     error_message: str | None
@@ -146,6 +148,7 @@ async def read_log(
         ),
         more=rows[0]["more"],
         pruned_through=rows[0]["pruned_through"],
+        dropped_through=rows[0]["dropped_through"],
         state=RunState(rows[0]["state"]),
         error_code=rows[0]["error_code"],
         error_message=rows[0]["error_message"],

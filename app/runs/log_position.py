@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from tenancy.tables import run_events
+from tenancy.tables import run_events, runs
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 async def last_seq(tx: TenantRead, run_id: UUID) -> int:
-    """The number of the newest event that a run's log holds; 0 while it is empty."""
+    """The number of the newest event that a run's log has held; 0 while it is empty."""
     newest = sa.select(sa.func.max(run_events.c.seq)).where(run_events.c.run_id == run_id)
-    return int(await tx.scalar(newest) or 0)
+    dropped = sa.select(runs.c.log_dropped_through).where(runs.c.run_id == run_id)
+    either = sa.func.greatest(newest.scalar_subquery(), dropped.scalar_subquery())
+    return int(await tx.scalar(sa.select(either)) or 0)

@@ -6,6 +6,7 @@ One that is being deleted is not there, though it may have rows for a while.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID, uuid4
 
@@ -43,6 +44,19 @@ class Thread:
     """How its newest open run stands, a queued one last; else its last run. None without any."""
     created_at: datetime
     updated_at: datetime
+    ttl_minutes: float | None = None
+    """How long it is kept after the last time that anything happened in it."""
+    expires_at: datetime | None = None
+    """When that is over, if nothing happens any more."""
+
+
+class Unchanged(Enum):
+    """Stands where nothing is to change."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED = Unchanged.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +112,32 @@ _COLUMNS = (
     threads.c.metadata,
     threads.c.created_at,
     threads.c.updated_at,
+    threads.c.ttl_minutes,
 )
+
+
+def _expires_at() -> sa.ColumnElement[Any]:
+    """A thread's time begins with its last change, or where a run ended later, with that."""
+    last_end = sa.select(sa.func.max(runs.c.ended_at)).where(_MINE).scalar_subquery()
+    time = sa.func.make_interval(0, 0, 0, 0, 0, 0, threads.c.ttl_minutes * 60)
+    return sa.case(
+        (
+            threads.c.ttl_minutes.is_not(None),
+            sa.func.greatest(threads.c.expires_at, last_end + time),
+        )
+    )
 
 
 _IS_THERE = threads.c.deleted_at.is_(None)
 
 
 def _select() -> sa.Select[Any]:
-    columns = (*_COLUMNS, _status().label("status"), _run_state().label("run_state"))
+    columns = (
+        *_COLUMNS,
+        _expires_at().label("expires_at"),
+        _status().label("status"),
+        _run_state().label("run_state"),
+    )
     return sa.select(*columns).where(_IS_THERE)
 
 
@@ -118,6 +150,8 @@ def _thread(row: sa.Row[Any]) -> Thread:
         run_state=RunState(row.run_state) if row.run_state else None,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        ttl_minutes=row.ttl_minutes,
+        expires_at=row.expires_at,
     )
 
 
@@ -142,6 +176,7 @@ async def create_thread(
     thread_id: UUID | None = None,
     metadata: Mapping[str, Any] | None = None,
     if_exists: Literal["raise", "do_nothing"] = "raise",
+    ttl_minutes: float | None = None,
     limits: Limits | None = None,
 ) -> Thread:
     """Create a thread, or return the one that has this id if the caller wants that.
@@ -156,7 +191,12 @@ async def create_thread(
     new_id = thread_id or uuid4()
     made = await tx.change(
         pg_insert(threads)
-        .values(user_id=tx.user_id, thread_id=new_id, metadata=dict(metadata or {}))
+        .values(
+            user_id=tx.user_id,
+            thread_id=new_id,
+            metadata=dict(metadata or {}),
+            ttl_minutes=ttl_minutes,
+        )
         .on_conflict_do_nothing(index_elements=["user_id", "thread_id"])
     )
     try:
@@ -193,17 +233,26 @@ async def require_thread(tx: TenantRead, thread_id: UUID) -> None:
         raise ThreadNotFound
 
 
-async def update_thread(tx: TenantWrite, thread_id: UUID, *, metadata: Mapping[str, Any]) -> Thread:
+async def update_thread(
+    tx: TenantWrite,
+    thread_id: UUID,
+    *,
+    metadata: Mapping[str, Any],
+    ttl_minutes: float | Unchanged | None = UNCHANGED,
+) -> Thread:
     """Merge metadata into a thread's own; a key given as null stays, with the value null.
+
+    A time to live begins anew, whether it is changed or not; None takes it away.
 
     Raises:
         ThreadNotFound: the user has none with this id.
     """
     merged = threads.c.metadata.op("||")(sa.cast(dict(metadata), JSONB))
+    kept = {} if isinstance(ttl_minutes, Unchanged) else {"ttl_minutes": ttl_minutes}
     changed = await tx.change(
         sa.update(threads)
         .where(threads.c.thread_id == thread_id, _IS_THERE)
-        .values(metadata=merged, updated_at=sa.func.clock_timestamp())
+        .values(metadata=merged, updated_at=sa.func.clock_timestamp(), **kept)
     )
     if not changed:
         raise ThreadNotFound

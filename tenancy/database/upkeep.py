@@ -1,7 +1,7 @@
-"""The upkeep door: what is due, of all users, under the maintenance role. It only reads.
+"""The upkeep door: what is due, of all users, under the maintenance role.
 
 The role's grants are column lists without anything that a person said. What is found is done for
-each user through the tenant door.
+each user through the tenant door; only what is nobody's is dropped here.
 """
 
 from __future__ import annotations
@@ -14,60 +14,38 @@ from tenancy.database.roles import WrongRole
 from tenancy.principal import UserId
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from uuid import UUID
 
+    from tenancy.database.due import DropStatement, DueQuery
     from tenancy.database.engine import DatabaseSettings
 
-# Nothing may be written for others than active users.
-_UNPRUNED = """
-    SELECT r.user_id, r.run_id FROM runs r JOIN users u USING (user_id)
-    WHERE r.pruned_at IS NULL AND u.state = 'active'
-      AND r.ended_at < (SELECT clock_timestamp()) - make_interval(secs => $1)
-    ORDER BY r.ended_at LIMIT $2
+_COUNTS = "SELECT tenant.count_rows($1)"
+_USERS = """
+    SELECT u.user_id FROM users u WHERE $1::uuid IS NULL OR u.user_id > $1
+    ORDER BY u.user_id LIMIT $2
 """
-_STALE_KEYS = """
-    SELECT DISTINCT k.user_id FROM (
-      SELECT k.user_id FROM idempotency_keys k JOIN users u USING (user_id)
-      WHERE u.state = 'active'
-        AND k.created_at < (SELECT clock_timestamp()) - interval '24 hours'
-      ORDER BY k.created_at LIMIT $1
-    ) k
-"""
-_EXPIRED_ITEMS = """
-    SELECT DISTINCT s.user_id FROM (
-      SELECT s.user_id FROM store s JOIN users u USING (user_id)
-      WHERE u.state = 'active' AND s.expires_at <= (SELECT now())
-      ORDER BY s.expires_at LIMIT $1
-    ) s
-"""
-_EXPIRED_AUTHORIZATIONS = """
-    SELECT DISTINCT a.user_id FROM (
-      SELECT a.user_id FROM authorizations a JOIN users u USING (user_id)
-      WHERE u.state = 'active' AND a.expires_at <= (SELECT clock_timestamp())
-      ORDER BY a.expires_at LIMIT $1
-    ) a
-"""
-_DELETED_THREADS = """
-    SELECT t.user_id, t.thread_id FROM threads t JOIN users u USING (user_id)
-    WHERE t.deleted_at IS NOT NULL AND u.state = 'active'
-    ORDER BY t.deleted_at LIMIT $1
-"""
+_USERS_AT_ONCE = 5000
 _MAY_LOOK = "SELECT has_column_privilege('idempotency_keys', 'created_at', 'SELECT')"
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedRow:
-    """A row to look after, and whose it is."""
+class DueRow:
+    """Something to look after, and whose it is."""
 
     user_id: UserId
-    row_id: UUID
+    row_id: UUID | None
+    """None: all of its kind that the user has and that is due."""
+    overdue_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class RowOwner:
-    """A user whose rows are to be looked after."""
+class Dropped:
+    """What one statement deleted."""
 
-    user_id: UserId
+    rows: int
+    overdue_seconds: float
+    """Of the row that had been due for longest; 0 where none was."""
 
 
 class UpkeepDatabase:
@@ -89,28 +67,29 @@ class UpkeepDatabase:
                 " another role's. Name the maintenance role."
             )
 
-    async def unpruned_runs(self, older_than: float, limit: int) -> list[OwnedRow]:
-        """Runs that ended so many seconds ago and whose logs were not pruned, oldest first."""
-        rows = await self._calls.fetch(_UNPRUNED, older_than, limit)
-        return [OwnedRow(UserId(user_id), run_id) for user_id, run_id in rows]
+    async def due(self, what: DueQuery, most: int, *seconds: float) -> list[DueRow]:
+        """Up to so many that are due, what has been due for longest first."""
+        rows = await self._calls.fetch(what, most, *seconds)
+        return [DueRow(UserId(user_id), row_id, overdue) for user_id, row_id, overdue in rows]
 
-    async def owners_of_stale_keys(self, limit: int) -> list[RowOwner]:
-        """Users who have idempotency keys that are over."""
-        return [RowOwner(UserId(row[0])) for row in await self._calls.fetch(_STALE_KEYS, limit)]
+    async def drop(self, what: DropStatement, most: int, *seconds: float) -> Dropped:
+        """Delete up to so many rows that are nobody's and due."""
+        (row,) = await self._calls.fetch(what.sql, most, *seconds)
+        return Dropped(int(row[0]), max(row[1] or 0.0, 0.0))
 
-    async def owners_of_expired_items(self, limit: int) -> list[RowOwner]:
-        """Users who keep items whose time is over."""
-        return [RowOwner(UserId(row[0])) for row in await self._calls.fetch(_EXPIRED_ITEMS, limit)]
+    async def count_rows(self, user_id: UserId) -> dict[str, int]:
+        """How many rows each table has of a person, zeros too."""
+        (row,) = await self._calls.fetch(_COUNTS, user_id)
+        counts: dict[str, int] = row[0]
+        return counts
 
-    async def owners_of_expired_authorizations(self, limit: int) -> list[RowOwner]:
-        """Users who began authorizations and did not finish them in time."""
-        rows = await self._calls.fetch(_EXPIRED_AUTHORIZATIONS, limit)
-        return [RowOwner(UserId(row[0])) for row in rows]
-
-    async def deleted_threads(self, limit: int) -> list[OwnedRow]:
-        """Threads that their owners have deleted and that still have rows."""
-        rows = await self._calls.fetch(_DELETED_THREADS, limit)
-        return [OwnedRow(UserId(user_id), thread_id) for user_id, thread_id in rows]
+    async def every_user(self) -> AsyncIterator[UserId]:
+        """Everybody, whatever their state, in the order of their ids; read in batches."""
+        after: UserId | None = None
+        while rows := await self._calls.fetch(_USERS, after, _USERS_AT_ONCE):
+            for row in rows:
+                after = UserId(row[0])
+                yield after
 
     async def close(self) -> None:
         """Close every connection."""

@@ -53,12 +53,10 @@ BEGIN
   RETURNING a.sealed, c.version;
 END $$;
 
--- Drops up to p_limit of the user's whose time is over; true once none are left.
-CREATE OR REPLACE FUNCTION tenant.drop_expired_authorizations(p_user uuid, p_limit int)
-RETURNS boolean
-LANGUAGE plpgsql AS $$
-DECLARE
-  dropped int;
+-- Drops up to p_limit of the user's whose time is over; done once none are left.
+CREATE OR REPLACE FUNCTION tenant.drop_expired_authorizations(
+  p_user uuid, p_limit int, OUT dropped int, OUT done boolean
+) LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM tenant.begin_write(p_user);
   DELETE FROM public.authorizations a
@@ -68,7 +66,7 @@ BEGIN
     ORDER BY o.state_hash LIMIT p_limit
   );
   GET DIAGNOSTICS dropped = ROW_COUNT;
-  RETURN dropped < p_limit;
+  done := dropped < p_limit;
 END $$;
 
 -- Drops what is under way for a server, so that it does not connect again. The caller has bound the

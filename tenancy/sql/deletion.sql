@@ -112,22 +112,23 @@ LANGUAGE sql STABLE AS $$
     ) AS a)
 $$;
 
--- Deletes up to p_limit rows of a thread that was marked as deleted; true once nothing of it is
+-- Deletes up to p_limit rows of a thread that was marked as deleted; done once nothing of it is
 -- left. Its own transaction.
 CREATE OR REPLACE FUNCTION tenant.delete_thread_rows(
-  p_user uuid, p_thread uuid, p_limit int
-) RETURNS boolean
-LANGUAGE plpgsql AS $$
+  p_user uuid, p_thread uuid, p_limit int, OUT dropped int, OUT done boolean
+) LANGUAGE plpgsql AS $$
 DECLARE
   room int := p_limit;
-  dropped int;
+  rows int;
 BEGIN
+  dropped := 0;
+  done := true;
   PERFORM tenant.begin_write(p_user);
   PERFORM 1 FROM public.threads t
   WHERE t.user_id = p_user AND t.thread_id = p_thread AND t.deleted_at IS NOT NULL
   FOR UPDATE;
   IF NOT FOUND THEN
-    RETURN true;
+    RETURN;
   END IF;
   PERFORM 1 FROM public.runs r
   WHERE r.user_id = p_user AND r.thread_id = p_thread
@@ -138,51 +139,53 @@ BEGIN
     WHERE r.user_id = p_user AND r.thread_id = p_thread LIMIT room
   ) AS o
   WHERE d.user_id = p_user AND d.run_id = o.run_id AND d.seq = o.seq;
-  GET DIAGNOSTICS dropped = ROW_COUNT;
-  room := room - dropped;
+  GET DIAGNOSTICS rows = ROW_COUNT;
+  room := room - rows;
   DELETE FROM public.checkpoint_writes d USING (
     SELECT w.checkpoint_ns, w.checkpoint_id, w.task_id, w.idx FROM public.checkpoint_writes w
     WHERE w.user_id = p_user AND w.thread_id = p_thread LIMIT room
   ) AS o
   WHERE d.user_id = p_user AND d.thread_id = p_thread AND d.checkpoint_ns = o.checkpoint_ns
     AND d.checkpoint_id = o.checkpoint_id AND d.task_id = o.task_id AND d.idx = o.idx;
-  GET DIAGNOSTICS dropped = ROW_COUNT;
-  room := room - dropped;
+  GET DIAGNOSTICS rows = ROW_COUNT;
+  room := room - rows;
   DELETE FROM public.checkpoint_blobs d USING (
     SELECT b.checkpoint_ns, b.channel, b.version FROM public.checkpoint_blobs b
     WHERE b.user_id = p_user AND b.thread_id = p_thread LIMIT room
   ) AS o
   WHERE d.user_id = p_user AND d.thread_id = p_thread AND d.checkpoint_ns = o.checkpoint_ns
     AND d.channel = o.channel AND d.version = o.version;
-  GET DIAGNOSTICS dropped = ROW_COUNT;
-  room := room - dropped;
+  GET DIAGNOSTICS rows = ROW_COUNT;
+  room := room - rows;
   DELETE FROM public.checkpoints d USING (
     SELECT c.checkpoint_ns, c.checkpoint_id FROM public.checkpoints c
     WHERE c.user_id = p_user AND c.thread_id = p_thread LIMIT room
   ) AS o
   WHERE d.user_id = p_user AND d.thread_id = p_thread
     AND d.checkpoint_ns = o.checkpoint_ns AND d.checkpoint_id = o.checkpoint_id;
-  GET DIAGNOSTICS dropped = ROW_COUNT;
-  room := room - dropped;
+  GET DIAGNOSTICS rows = ROW_COUNT;
+  room := room - rows;
   DELETE FROM public.effects d USING (
     SELECT f.message_id, f.tool_call_id FROM public.effects f
     WHERE f.user_id = p_user AND f.thread_id = p_thread LIMIT room
   ) AS o
   WHERE d.user_id = p_user AND d.thread_id = p_thread
     AND d.message_id = o.message_id AND d.tool_call_id = o.tool_call_id;
-  GET DIAGNOSTICS dropped = ROW_COUNT;
-  room := room - dropped;
+  GET DIAGNOSTICS rows = ROW_COUNT;
+  room := room - rows;
   DELETE FROM public.approvals d USING (
     SELECT a.approval_id FROM public.approvals a
     WHERE a.user_id = p_user AND a.thread_id = p_thread LIMIT room
   ) AS o
   WHERE d.user_id = p_user AND d.approval_id = o.approval_id;
-  GET DIAGNOSTICS dropped = ROW_COUNT;
-  room := room - dropped;
+  GET DIAGNOSTICS rows = ROW_COUNT;
+  room := room - rows;
+  dropped := p_limit - room;
   IF room <= 0 THEN
-    RETURN false;
+    done := false;
+    RETURN;
   END IF;
   PERFORM tenant.leave_queues(p_user, p_thread);
   DELETE FROM public.threads t WHERE t.user_id = p_user AND t.thread_id = p_thread;
-  RETURN true;
+  dropped := dropped + 1;
 END $$;

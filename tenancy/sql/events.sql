@@ -32,11 +32,12 @@ END $$;
 -- The next page of a run's log, bounded in events and bytes, each row with the run's state in
 -- the same snapshot and whether more follows; one row without an event when there is nothing
 -- new, none when the run is not the user's. `pruned_through` is the last number that retention
--- has left gaps before.
+-- has left gaps before, `dropped_through` the last before which it has left nothing.
 CREATE OR REPLACE FUNCTION tenant.read_log(
   p_user uuid, p_run uuid, p_after int, p_limit int, p_bytes int
 ) RETURNS TABLE (
-  state text, error_code text, error_message text, pruned_through int, more boolean,
+  state text, error_code text, error_message text, pruned_through int, dropped_through int,
+  more boolean,
   seq int, event text, data bytea, checkpoint_ns text, checkpoint_id text
 )
 -- With policies, planning for each call anew costs more than the query.
@@ -57,7 +58,7 @@ BEGIN
     FROM next n
   )
   SELECT r.state::text, r.error_code, r.error_message, r.pruned_through,
-    coalesce(s.found = p_limit OR s.found > count(s.seq) OVER (), false),
+    r.log_dropped_through, coalesce(s.found = p_limit OR s.found > count(s.seq) OVER (), false),
     s.seq, s.event, s.data, s.checkpoint_ns, s.checkpoint_id
   FROM public.runs r
   LEFT JOIN sized s ON s.before < p_bytes

@@ -219,11 +219,10 @@ BEGIN
   RETURN forgotten;
 END $$;
 
--- Drops items whose time is over; true once none is left.
-CREATE OR REPLACE FUNCTION tenant.drop_expired_items(p_user uuid, p_limit int) RETURNS boolean
-LANGUAGE plpgsql AS $$
-DECLARE
-  dropped int;
+-- Drops items whose time is over; done once none is left.
+CREATE OR REPLACE FUNCTION tenant.drop_expired_items(
+  p_user uuid, p_limit int, OUT dropped int, OUT done boolean
+) LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM tenant.begin_write(p_user);
   DELETE FROM public.store s
@@ -234,5 +233,5 @@ BEGIN
     FOR UPDATE
   );
   GET DIAGNOSTICS dropped = ROW_COUNT;
-  RETURN dropped < p_limit;
+  done := dropped < p_limit;
 END $$;

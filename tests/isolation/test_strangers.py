@@ -36,7 +36,7 @@ from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import RunState
 from tests.support.tenancy import ASSISTANT, TestDatabase, claimed_run, make_thread
 
-DELETE_ROWS = "SELECT tenant.delete_thread_rows($1, $2, $3)"
+DELETE_ROWS = "SELECT done FROM tenant.delete_thread_rows($1, $2, $3)"
 
 
 async def said(work: Awaitable[Any]) -> tuple[type[BaseException], str, str] | Any:

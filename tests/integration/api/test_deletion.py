@@ -231,7 +231,7 @@ class TestAThreadThatIsLarge:
             batches = 0
             while True:
                 ((is_done,),) = await user.call(
-                    owner, "SELECT tenant.delete_thread_rows($1, $2, $3)", thread_id, 4
+                    owner, "SELECT done FROM tenant.delete_thread_rows($1, $2, $3)", thread_id, 4
                 )
                 now = await rows_of(service, thread_id)
                 assert sum(left.values()) - sum(now.values()) <= 4 or is_done

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from itertools import repeat
 from uuid import UUID
 
@@ -13,10 +14,17 @@ from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.checkpoints.store import TenantStore
 from tenancy.database.engine import DatabaseSettings
 from tenancy.database.tenant import TenantDatabase
-from tenancy.database.upkeep import RowOwner
 from tenancy.principal import Principal, UserId
 from tests.integration.memory.conftest import LIMITS
 from tests.support.tenancy import TestDatabase
+
+
+@dataclass(frozen=True)
+class Writer:
+    """For whom a process writes."""
+
+    user_id: UserId
+
 
 PROCESSES = 20
 EACH = 5
@@ -35,9 +43,9 @@ async def _write(number: int, dsn: str, user: UserId) -> int:
     memories, store = Memories(database, LIMITS), TenantStore(pool, user, limits=LIMITS)
     new = 0
     for each in range(EACH):
-        await memories.add(RowOwner(user), f"Process {number} says {each}.")
+        await memories.add(Writer(user), f"Process {number} says {each}.")
         await store.aput(("notes", f"{number}"), f"{each}", {"of": number})
-        new += (await memories.add(RowOwner(user), SHARED))[1]
+        new += (await memories.add(Writer(user), SHARED))[1]
     await pool.close()
     await database.close()
     return new

@@ -81,7 +81,7 @@ async def _delete_large_thread(asking: Asking, run_id: UUID) -> None:
         await delete_thread(tx, thread_id, large=0)
     while not (
         await asking.tenants.call(
-            *(asking.person, "SELECT tenant.delete_thread_rows($1, $2, $3)", thread_id, 1)
+            *(asking.person, "SELECT done FROM tenant.delete_thread_rows($1, $2, $3)", thread_id, 1)
         )
     )[0][0]:
         pass

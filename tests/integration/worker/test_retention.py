@@ -14,7 +14,6 @@ import structlog
 
 from app.runs.events import Event, append_events, read_log, settle_run
 from app.settings import Settings
-from app.worker import retention
 from app.worker.retention import Retention
 from tenancy.checkpoints.pool import CheckpointPool
 from tenancy.checkpoints.store import TenantStore
@@ -44,9 +43,18 @@ def retaining(database: TestDatabase, tenants: TenantDatabase) -> Retaining:
     """A retention that looks all the time."""
 
     @asynccontextmanager
-    async def started(**settings: Any) -> AsyncIterator[Retention]:
+    async def started(
+        *, owners: int = 100, rows: int = 1000, metrics: Any = None, **settings: Any
+    ) -> AsyncIterator[Retention]:
         chosen = {"maintenance_database_url": database.dsn("maintenance"), **settings}
-        service = Retention(Settings(**chosen), tenants, every_seconds=0.01)
+        service = Retention(
+            Settings(**chosen),
+            tenants,
+            every_seconds=0.01,
+            metrics=metrics,
+            owners=owners,
+            rows=rows,
+        )
         await service.start()
         try:
             yield service
@@ -113,12 +121,9 @@ class TestThePiecesOfMessages:
         alice: Principal,
         retaining: Retaining,
         ended_run: Callable[..., Any],
-        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(retention, "ROWS", 2)
-        monkeypatch.setattr(retention, "BATCH", 1)
         runs = [await ended_run(alice) for _ in range(3)]
-        async with retaining(delta_retention_seconds=0):
+        async with retaining(delta_retention_seconds=0, rows=2, owners=1):
             for run in runs:
                 await until(superuser, PRUNED, run.run_id)
         for run in runs:
@@ -269,9 +274,7 @@ class TestItemsOfAStore:
         alice: Principal,
         bob: Principal,
         retaining: Retaining,
-        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(retention, "ROWS", 2)
         for person in (alice, bob):
             store = TenantStore(checkpoints, person.user_id)
             for number in range(5):
@@ -279,7 +282,7 @@ class TestItemsOfAStore:
             await store.aput(("notes",), "later", {}, ttl=60)
             await store.aput(("notes",), "kept", {})
         await superuser.execute("UPDATE store SET expires_at = now() WHERE ttl_minutes = 1")
-        async with retaining():
+        async with retaining(rows=2):
             await until(superuser, "SELECT count(*) = 4 FROM store")
         left = await superuser.fetch("SELECT DISTINCT key FROM store ORDER BY key")
         assert [row["key"] for row in left] == ["kept", "later"]
