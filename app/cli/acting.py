@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import pwd
-from typing import TYPE_CHECKING
+from contextvars import ContextVar
 
-import click
+import typer
 
 from tenancy.acts import Act
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _PROGRAM = "stoa"
+_command: ContextVar[str] = ContextVar("command", default=_PROGRAM)
+
+
+def note_command(context: typer.Context) -> None:
+    """Remember which command of a group is run: the callback of every group of ``stoa admin``."""
+    names = [str(context.invoked_subcommand)]
+    group: typer.Context | None = context
+    while group is not None and group.parent is not None:  # the program's own name may be anything
+        names.append(str(group.info_name))
+        group = group.parent  # type: ignore[assignment]
+    _command.set(" ".join((_PROGRAM, *reversed(names))))
 
 
 def command_act() -> Act:
@@ -21,15 +29,7 @@ def command_act() -> Act:
 
     Not whom the environment names: that anybody can set.
     """
-    return Act(" ".join((_PROGRAM, *reversed(list(_names())))), account=_account())
-
-
-def _names() -> Iterator[str]:
-    """Of the command and of its groups, without the program's."""
-    context = click.get_current_context()
-    while context.parent is not None:
-        yield str(context.info_name)
-        context = context.parent
+    return Act(_command.get(), account=_account())
 
 
 def _account() -> str:

@@ -18,7 +18,7 @@ from app.cli import (
     admin_users,
     admin_vault,
 )
-from app.cli.acting import command_act
+from app.cli.acting import command_act, note_command
 from app.cli.console import console
 from app.cli.failures import FAILED
 
@@ -29,6 +29,7 @@ application = typer.Typer(
     " became of a run, what dead processes left, which keys are in use, which tool servers work."
     " Shows ids, states, counts and times, never what anybody wrote. What is done and looked at is"
     " on record, with the account that did.",
+    callback=note_command,
     no_args_is_help=True,
 )
 application.command()(admin_queue.queue)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import typer
 
-from app.cli.acting import command_act
+from app.cli.acting import command_act, note_command
 from app.cli.console import console
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 application = typer.Typer(
     help="Erasures: how far they are, what they deleted, and doing them again after a restore."
     " Connects with STOA_DISPATCH_DATABASE_URL.",
+    callback=note_command,
     no_args_is_help=True,
 )
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]

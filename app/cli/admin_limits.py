@@ -8,7 +8,7 @@ from uuid import UUID
 import typer
 
 from app.cli import limit_values
-from app.cli.acting import command_act
+from app.cli.acting import command_act, note_command
 from app.cli.console import console
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ application = typer.Typer(
     help="What one person may use: their plan, and limits of their own. A change is in force at"
     " once. Connects with STOA_DISPATCH_DATABASE_URL. Exits 1 when nobody has that id, 2 when a"
     " limit cannot have that value.",
+    callback=note_command,
     no_args_is_help=True,
 )
 User = Annotated[UUID, typer.Argument(metavar="USER", help="The person's id.", show_default=False)]

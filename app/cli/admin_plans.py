@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import limit_values
-from app.cli.acting import command_act
+from app.cli.acting import command_act, note_command
 from app.cli.console import console
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ application = typer.Typer(
     " change is in force at once, for everybody who has the plan. Connects with"
     " STOA_DISPATCH_DATABASE_URL. Exits 1 when there is no such plan, or somebody has it, 2 when a"
     " limit cannot have that value.",
+    callback=note_command,
     no_args_is_help=True,
 )
 Plan = Annotated[str, typer.Argument(metavar="PLAN", help="Its name.", show_default=False)]

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import typer
 
-from app.cli.acting import command_act
+from app.cli.acting import command_act, note_command
 from app.cli.console import console
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ application = typer.Typer(
     help="People: ids, states, times, counts and sizes, and whether they may use the service."
     " Connects with STOA_MAINTENANCE_DATABASE_URL, and with STOA_DISPATCH_DATABASE_URL, since what"
     " is done or looked at here goes on record. Exits 1 when nobody has that id.",
+    callback=note_command,
     no_args_is_help=True,
 )
 User = Annotated[UUID, typer.Argument(metavar="USER", help="The person's id.", show_default=False)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.acting import command_act
+from app.cli.acting import command_act, note_command
 from app.cli.console import console
 from app.cli.failures import FAILED
 
@@ -19,6 +19,7 @@ application = typer.Typer(
     help="The keys that people's credentials are kept under: which are in use, and replacing them."
     " Shows ids and counts, and nothing that is kept. Also connects with"
     " STOA_DISPATCH_DATABASE_URL, since both go on record.",
+    callback=note_command,
     no_args_is_help=True,
 )
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]

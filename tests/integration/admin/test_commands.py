@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -11,6 +13,7 @@ import pytest
 
 from tests.integration.admin.commands import Commands
 from tests.integration.admin.conftest import CANARY, id_of, start
+from tests.integration.admin.recorded import record_of
 from tests.support.service import RunningService
 from tests.support.tenancy import TestDatabase
 
@@ -207,10 +210,109 @@ class TestUsage:
             assert (await admin("usage", *wrong))[0] == 2
 
 
+class TestUsers:
+    async def test_are_listed_shown_suspended_and_resumed(
+        self, admin: Commands, person: httpx.AsyncClient
+    ) -> None:
+        me = await id_of(person)
+        status, output = await admin("users", "list", "--json", "--sort", "last_seen_at")
+        assert (status, me in output) == (0, True)
+        status, text = await admin("users", "list", "--limit", "1000")
+        assert (status, me in text, "people" in text) == (0, True, True)
+        status, output = await admin("users", "suspend", me, "--json")
+        assert (status, json.loads(output)["state"]) == (0, "suspended")
+        assert (await person.post("/threads", json={})).status_code == 403
+        assert me in (await admin("users", "list", "--state", "suspended"))[1]
+        status, text = await admin("users", "resume", me)
+        assert (status, "active" in text) == (0, True)
+        assert (await person.post("/threads", json={})).status_code == 200
+        status, shown = await admin("users", "show", me)
+        assert status == 0
+        assert all(word in shown for word in (me, "Kept", "threads", "Used", "In force"))
+        assert "canary" not in (text + shown + output).lower()
+
+    async def test_of_nobody_are_a_failure_and_of_no_id_wrong_use(self, admin: Commands) -> None:
+        for command in ("show", "suspend", "resume"):
+            failed = await admin("users", command, str(uuid4()))
+            assert failed == (1, "stoa: There is no such user.\n")
+            assert (await admin("users", command, "somebody"))[0] == 2
+
+
+class TestWorkers:
+    async def test_are_shown(self, admin: Commands) -> None:
+        status, text = await admin("workers")
+        assert (status, "at work" in text) == (0, True)
+        (worker,) = json.loads((await admin("workers", "--json"))[1])
+        assert worker["worker_id"] in text
+
+
+class TestWhatIsDoneOnTheCommandLine:
+    async def test_is_on_record_with_the_account_whose_process_it_was(
+        self,
+        admin: Commands,
+        service: RunningService,
+        person: httpx.AsyncClient,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        me, account = await id_of(person), pwd.getpwuid(os.getuid()).pw_name
+        monkeypatch.setenv("USER", "somebody-else")
+        async with record_of(service) as record:
+            before = len(await record.acts(account=account))
+            for command in (
+                ("limits", "set", me, "seats=2"),
+                ("limits", "show", me),
+                ("limits", "show", me),
+                ("users", "suspend", me),
+                ("users", "resume", me),
+                ("plans", "set", "silver"),
+                ("plans", "delete", "silver"),
+                ("pools", "--set-capacity", "default=default"),
+                ("usage", "--user", me),
+                ("reconcile",),
+            ):
+                assert (await admin(*command))[0] == 0, command
+            done = (await record.acts(account=account))[before:]
+        whom = UUID(me)
+        # What was looked at within the hour before is not said again.
+        assert [(act["action"], act["route"], act["user_id"], act["object"]) for act in done] == [
+            ("limits_set", "stoa admin limits set", whom, None),
+            ("looked", "stoa admin limits show", whom, None),
+            ("suspended", "stoa admin users suspend", whom, None),
+            ("resumed", "stoa admin users resume", whom, None),
+            ("plan_set", "stoa admin plans set", None, "silver"),
+            ("plan_deleted", "stoa admin plans delete", None, "silver"),
+            ("pool_set", "stoa admin pools", None, "default"),
+            ("looked", "stoa admin usage", whom, None),
+            ("reconciled", "stoa admin reconcile", None, None),
+        ]
+        told = (await person.get("/me/audit")).json()
+        assert [each["action"] for each in told] == [
+            *("looked", "resumed", "suspended", "looked", "limits_set"),
+        ]
+        assert account not in str([{**each, "route": None} for each in told])
+
+    async def test_is_shown_by_whom_it_is_about_and_who_did_it(
+        self, admin: Commands, person: httpx.AsyncClient
+    ) -> None:
+        me, account = await id_of(person), pwd.getpwuid(os.getuid()).pw_name
+        await admin("users", "suspend", me)
+        await admin("users", "resume", me)
+        about = ("--user", me, "--action", "suspended")
+        (entry,) = json.loads((await admin("audit", *about, "--json"))[1])
+        assert (entry["account"], entry["user_id"]) == (account, me)
+        status, text = await admin("audit", "--by", account, "--limit", "1000")
+        assert (status, me in text, "stoa admin users resume" in text) == (0, True, True)
+        assert (await admin("audit", "--user", str(uuid4()), "--json"))[1] == "[]\n"
+        assert (await admin("audit", "--from", "2024-03-02", "--to", "2024-03-01"))[0] == 2
+
+
 class TestHelp:
     @pytest.mark.parametrize(
         "command",
-        ["queue", "pools", "usage", "limits show", "limits set", "limits clear", "plans set"],
+        [
+            *("queue", "pools", "usage", "limits show", "limits set", "limits clear", "plans set"),
+            *("users list", "users show", "users suspend", "users resume", "audit", "workers"),
+        ],
     )
     async def test_is_there_for_every_command(self, admin: Commands, command: str) -> None:
         status, text = await admin(*command.split(), "--help")

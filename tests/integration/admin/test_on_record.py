@@ -12,7 +12,7 @@ import pytest
 from tenancy.acts import Act
 from tenancy.errors import UserUnavailable
 from tenancy.oversight.acts import ActDatabase
-from tenancy.principal import Principal
+from tenancy.principal import Principal, UserId
 from tenancy.scheduler.oversight import OversightDatabase
 from tests.integration.admin.conftest import ADMINS, answer, id_of
 from tests.integration.admin.recorded import Record, record_of, routes
@@ -45,12 +45,12 @@ class TestEveryRoute:
         for method, path, body in tried:
             whom = await id_of(service.client(f"person {uuid4().hex}"))
             if path.endswith("/resume"):
-                await set_user_state(record.superuser, UUID(whom), "suspended")
+                await set_user_state(record.superuser, UserId(UUID(whom)), "suspended")
             before = await record.acts(me)
             called = path.format(user_id=whom, **names)
-            if path.endswith("/limits") and body:
-                body = NO_PLAN
-            said = await newcomer.request(method, called, json=body)
+            said = await newcomer.request(
+                method, called, json=NO_PLAN if body and path.endswith("/limits") else body
+            )
             assert said.is_success, (method, path, said.text)
             if (method, path) == ERASE:
                 names["erasure_id"] = said.json()["erasure_id"]

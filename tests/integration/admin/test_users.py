@@ -76,16 +76,17 @@ class TestPeople:
 
 
 class TestAPerson:
-    async def test_is_shown_in_numbers(
-        self, few: RunningService
-    ) -> None:
+    async def test_is_shown_in_numbers(self, few: RunningService) -> None:
         operator = few.client("the operator", groups=ADMINS)
         person = few.client(CANARY, name=CANARY, email=f"{CANARY}@canary.test")
         thread = (await start(person)).json()["thread_id"]
         await start(person, thread)
         me = await id_of(person)
         await answer(
-            operator, "PUT", f"/admin/users/{me}/limits", json={"plan": None, "limits": {"seats": 2}}
+            operator,
+            "PUT",
+            f"/admin/users/{me}/limits",
+            json={"plan": None, "limits": {"seats": 2}},
         )
         async with record_of(few) as record:
             await record.superuser.execute(
