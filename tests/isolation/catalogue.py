@@ -17,6 +17,7 @@ from tenancy.rls import (
     OWN_ROWS_ERASED,
     OWN_ROWS_RETURNED,
     OWN_TOMBSTONE,
+    OWN_USAGE_OVER,
     OWN_USER_ERASED,
     OWNER_ROLE,
     RULES,
@@ -37,13 +38,26 @@ PRINTED = {
     OWN_TOMBSTONE: "(identity_hash = ANY (tenant.identity_hashes()))",
     OWN_ROWS_ERASED: f"({_OWN} AND ( SELECT tenant.is_erasing() AS is_erasing))",
     OWN_ROWS_RETURNED: f"({_OWN} AND ( SELECT tenant.has_tombstone() AS has_tombstone))",
+    OWN_USAGE_OVER: (
+        f"({_OWN} AND (( SELECT tenant.is_erasing() AS is_erasing) OR (hour < (( SELECT"
+        " clock_timestamp() AS clock_timestamp) - '62 days'::interval))))"
+    ),
     OWN_USER_ERASED: f"({_OWN} AND (state = 'erasing'::user_state))",
     OWN_IDENTITIES: (
-        "CASE\n    WHEN (COALESCE(current_setting('app.identity'::text, true), ''::text)"
+        "\nCASE\n    WHEN (COALESCE(current_setting('app.identity'::text, true), ''::text)"
         f" <> ''::text) THEN {_IDENTITY}\n    ELSE {_OWN}\nEND"
     ),
     EVERY_ROW: "true",
 }
+
+FEW_ROWS = {
+    ("model_calls", ("user_id", "run_id")),
+    ("model_calls", ("user_id", "model")),
+    ("authorizations", ("user_id", "server")),
+    ("model_users", ("model",)),
+}
+"""Foreign keys of which one person has a few rows at a time, which their primary key finds. A model
+is never deleted."""
 
 Grant = tuple[str, str, str, str]
 """Object, column (or ''), grantee, privilege."""
@@ -57,6 +71,8 @@ async def complaints(connection: asyncpg.Connection, roles: Roles) -> list[str]:
         _policies,
         _keys,
         _foreign_keys,
+        _indexes,
+        _erasures,
         _views,
         _functions,
         _relation_grants,
@@ -177,6 +193,50 @@ async def _foreign_keys(connection: asyncpg.Connection, roles: Roles) -> AsyncIt
             frontier = {p for t in frontier for p in parents[t]} - reached
         if "users" not in reached:
             yield f"{table}: no path of foreign keys to users"
+
+
+async def _indexes(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    """Foreign keys of people's rows that nothing finds: each row deleted would read a table."""
+    personal = await personal_tables(connection)
+    rows = await connection.fetch(
+        """
+        SELECT k.conrelid::regclass::text AS child, k.confrelid::regclass::text AS parent,
+               ARRAY(
+                 SELECT a.attname FROM unnest(k.conkey) WITH ORDINALITY AS n (attnum, nth)
+                 JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = n.attnum
+                 ORDER BY n.nth
+               ) AS columns
+        FROM pg_constraint k
+        WHERE k.contype = 'f' AND k.conrelid::regclass::text = ANY($1) AND NOT EXISTS (
+          SELECT FROM pg_index i
+          WHERE i.indrelid = k.conrelid AND i.indisvalid
+            AND (i.indkey::int2[])[0:cardinality(k.conkey) - 1] @> k.conkey
+            -- Nulls are looked for by nobody.
+            AND coalesce(pg_get_expr(i.indpred, i.indrelid), '(a IS NOT NULL)')
+              ~ '^\\(\\w+ IS NOT NULL\\)$'
+        )
+        """,
+        personal,
+    )
+    for row in rows:
+        if (row["child"], tuple(row["columns"])) not in FEW_ROWS:
+            columns = ", ".join(row["columns"])
+            yield f"{row['child']} -> {row['parent']}: no index begins with {columns}"
+
+
+async def _erasures(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:
+    """Tables that an erasure could not empty, or of which nobody could say that they are."""
+    for table in await personal_tables(connection):
+        if not await connection.fetchval(
+            "SELECT bool_and(has_table_privilege($1, $2, p)) FROM unnest($3::text[]) AS p",
+            *(roles.service, table, ["SELECT", "DELETE"]),
+        ):
+            yield f"{table}: an erasure cannot delete its rows"
+        if not await connection.fetchval(
+            "SELECT has_column_privilege($1, $2, 'user_id', 'SELECT')",
+            *(roles.maintenance, table),
+        ):
+            yield f"{table}: nobody can count a person's rows"
 
 
 async def _views(connection: asyncpg.Connection, roles: Roles) -> AsyncIterator[str]:

@@ -52,6 +52,18 @@ FAULTS = {
         ),
         "run_events -> threads: the foreign key does not begin with user_id",
     ),
+    "a foreign key that no index finds": (
+        "DROP INDEX runs_in_thread",
+        "runs -> threads: no index begins with user_id, thread_id",
+    ),
+    "a table that an erasure cannot empty": (
+        'REVOKE DELETE ON threads FROM "{service}"',
+        "threads: an erasure cannot delete its rows",
+    ),
+    "a table whose rows cannot be counted": (
+        'REVOKE SELECT (user_id) ON threads FROM "{maintenance}"',
+        "threads: nobody can count a person's rows",
+    ),
     "row security that is not forced": (
         "ALTER TABLE threads NO FORCE ROW LEVEL SECURITY",
         "threads: row security is not enabled and forced",
@@ -131,7 +143,12 @@ class TestTheWalkNotices:
         roles = template.roles()
         for statement in fault.split(";"):
             await catalogue.execute(
-                statement.format(service=roles.service, dispatch=roles.dispatch, name=template.name)
+                statement.format(
+                    service=roles.service,
+                    dispatch=roles.dispatch,
+                    maintenance=roles.maintenance,
+                    name=template.name,
+                )
             )
         found = await complaints(catalogue, roles)
         assert [line for line in found if complaint in line], found

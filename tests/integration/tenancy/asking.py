@@ -158,8 +158,8 @@ class Asking:
     async def audit(self, *columns: str) -> list[tuple[Any, ...]]:
         """What is on record of the person, in order."""
         rows = await self.superuser.fetch(
-            f"SELECT {', '.join(columns or ('action',))} FROM audit WHERE user_id = $1"
-            " ORDER BY audit_id",
+            f"SELECT {', '.join(columns or ('action',))} FROM audit"
+            " JOIN audit_references USING (reference) WHERE user_id = $1 ORDER BY audit_id",
             self.person.user_id,
         )
         return [tuple(row) for row in rows]
