@@ -11,6 +11,7 @@ from starlette.responses import Response
 from app.api.answers import json_answer
 from app.api.dependencies import PrincipalDep, ServicesDep
 from app.api.openapi import problems, public_problems
+from tenancy.identity.standing import is_suspended
 
 router = APIRouter(tags=["service"])
 
@@ -59,6 +60,10 @@ class Me(BaseModel):
     roles: list[str]
     sign_out_url: str
     own_servers: bool = Field(description="Whether one may add tool servers of one's own.")
+    state: Literal["active", "suspended"] = Field(
+        description="`suspended`: an operator has put the account on hold. It can be read, exported"
+        " and left, and nothing is done for it."
+    )
     runtime: Runtime
 
 
@@ -87,6 +92,7 @@ async def ready(services: ServicesDep) -> Response:
 async def me(principal: PrincipalDep, services: ServicesDep) -> Response:
     """Say who is signed in."""
     identity = principal.identity
+    suspended = await is_suspended(services.database, principal)
     return json_answer(
         {
             "user_id": str(principal.user_id),
@@ -95,6 +101,7 @@ async def me(principal: PrincipalDep, services: ServicesDep) -> Response:
             "roles": sorted(identity.roles),
             "sign_out_url": services.settings.sign_out_url,
             "own_servers": services.settings.mcp_own_servers,
+            "state": "suspended" if suspended else "active",
             "runtime": {"components": []},
         }
     )

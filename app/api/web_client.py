@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 DIST = Path(__file__).resolve().parent.parent / "web" / "dist"
 
-PAGES = ("/", "/chat", "/chat/{path:path}", "/inbox", "/usage", "/queue", "/tools", "/memory")
+PAGES = (
+    *("/", "/chat", "/chat/{path:path}", "/inbox", "/usage", "/tools", "/memory", "/data"),
+    *("/leaving/{path:path}", "/queue", "/operator/{path:path}"),
+)
 """Where the client has a page; which one, it sees by the address (``app/web/src/App.tsx``)."""
 
 CONTENT_SECURITY_POLICY = (

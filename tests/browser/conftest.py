@@ -153,6 +153,17 @@ async def meet(chromium: Browser, stack: Stack) -> AsyncIterator[Meet]:
         yield bring
 
 
+@pytest.fixture
+async def olga(stack: Stack, meet: Meet) -> AsyncIterator[Visitor]:
+    """An operator. The model takes one call at a time as long as she is here."""
+    olga = await meet("Olga", operator=True)
+    await olga.send("PATCH", "/admin/pools/default", {"capacity": 1})
+    yield olga
+    for request in stack.model.requests:
+        stack.model.release(request)
+    await olga.send("PATCH", "/admin/pools/default", {"capacity": None})
+
+
 @asynccontextmanager
 async def visitors(chromium: Browser, url: str) -> AsyncIterator[Meet]:
     contexts = []

@@ -1,22 +1,20 @@
-"""What people see of their limits and of the queue, and what operators see and set."""
+"""What people see of their limits and of the queue."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import Locator, Request, Route, expect
+from playwright.async_api import Locator, Route, expect
 
-from tests.browser.conftest import DESKTOP, PHONE, SLOTS, Meet, Stack
+from tests.browser.conftest import DESKTOP, PHONE, Meet, Stack
+from tests.browser.pages import FINGER, SMALL, open_page
+from tests.browser.queueing import ANSWER, begin, limit, occupy
 from tests.browser.visitor import Visitor
-from tests.support.model_server import RecordedRequest, Script
+from tests.support.model_server import Script
 
 pytestmark = pytest.mark.browser
 
-ANSWER = "one two three four five six"
-FINGER = 44
-INVALID = "Failed to load resource: the server responded with a status of 422"
 REFUSED = "Failed to load resource: the server responded with a status of 429"
 # Whether the page has ever said that the answer waits.
 WATCH = """() => {
@@ -24,61 +22,6 @@ WATCH = """() => {
   const look = () => { window.waited ||= document.querySelector("[data-waiting]") !== null; };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
 }"""
-SMALL = """least => [...document.querySelectorAll("main :is(a, button, summary, input, select)")]
-  .filter((each) => each.checkVisibility())
-  .map((each) => [each.closest("label") ?? each, each.textContent])
-  .filter(([each]) => each.getBoundingClientRect().height < least)
-  .map(([each, text]) => text || each.outerHTML)"""
-
-
-@pytest.fixture
-async def olga(stack: Stack, meet: Meet) -> AsyncIterator[Visitor]:
-    """An operator. The model takes one call at a time as long as she is here."""
-    olga = await meet("Olga", operator=True)
-    await olga.send("PATCH", "/admin/pools/default", {"capacity": 1})
-    yield olga
-    for request in stack.model.requests:
-        stack.model.release(request)
-    await olga.send("PATCH", "/admin/pools/default", {"capacity": None})
-
-
-async def begin(visitor: Visitor, question: str) -> str:
-    """Have a question asked in a new chat, from elsewhere; returns the chat."""
-    thread: str = (await visitor.post("/threads", {}))["thread_id"]
-    messages = [{"type": "human", "content": question}]
-    run = {
-        "assistant_id": "agent",
-        "input": {"messages": messages},
-        "stream_mode": ["values", "messages-tuple"],
-    }
-    await visitor.post(f"/threads/{thread}/runs", run)
-    return thread
-
-
-async def occupy(visitor: Visitor, stack: Stack, question: str = "Hold.") -> RecordedRequest:
-    """Have an answer begun that ends when it is told to."""
-    stalls = stack.stalls
-    stack.model.enqueue(Script(text=ANSWER, stall_at=3))
-    await begin(visitor, question)
-    return await stack.model.wait_for_stall(stalls + 1)
-
-
-async def limit(olga: Visitor, visitor: Visitor, **limits: int | None) -> None:
-    """Set what somebody may use, in place of all that was set."""
-    user_id = (await visitor.get("/me"))["user_id"]
-    body = {"plan": None, "limits": limits}
-    await olga.send("PUT", f"/admin/users/{user_id}/limits", body)
-
-
-async def open_page(
-    visitor: Visitor, name: str, *, on_phone: bool = False, account: str = "Account and settings"
-) -> None:
-    """Go to a page of the account's menu."""
-    if on_phone:
-        await visitor.page.get_by_role("button", name="Open the list of chats").tap()
-    await visitor.page.get_by_role("button", name=account).click()
-    await visitor.page.get_by_role("menuitem", name=name).click()
-    await expect(visitor.page.get_by_role("heading", name=name, level=1)).to_be_visible()
 
 
 def complaints_of(visitor: Visitor) -> list[str]:
@@ -292,119 +235,8 @@ class TestALimitInTheChat:
         await ada.composer.press("Enter")
         await expect(ada.failure).to_contain_text("You keep as many chats as you may.")
         await expect(ada.composer).to_have_value("One more")
-        await ada.page.get_by_role("button", name="Delete the chat “Hello”").click()
-        await ada.page.get_by_role("button", name="Delete", exact=True).click()
+        await ada.delete_chat("Hello")
         await expect(ada.chats).to_have_count(0)
         await ada.composer.press("Enter")
         await ada.finished("You said: One more")
         assert complaints_of(ada) == []
-
-
-class TestTheQueueForOperators:
-    async def test_says_who_waits_and_lets_capacity_and_limits_be_edited_in_place(
-        self, stack: Stack, meet: Meet, olga: Visitor
-    ) -> None:
-        ada = await meet("Ada who waits")
-        bob = await meet("Bob who holds")
-        ada_id = str((await ada.get("/me"))["user_id"])
-        await open_page(olga, "Queue and limits")
-        held = await occupy(bob, stack)
-        await begin(ada, "My secret question")
-        waits = olga.page.get_by_role("region", name="Who waits").get_by_role("listitem")
-        await expect(waits.filter(has_text=ada_id[:8])).to_contain_text("others are before them")
-        assert "secret" not in await olga.page.content()
-
-        pool = olga.page.locator("[data-pool=default]")
-        await expect(pool).to_contain_text("1 of 1")
-        await pool.get_by_role("button", name="Change the capacity of default").click()
-        capacity = pool.get_by_role("textbox", name="Capacity of default")
-        await expect(capacity).to_be_focused()
-        for wrong, why in (("many", "This is not a number."), ("-1", "greater than or equal to 0")):
-            await capacity.fill(wrong)
-            await capacity.press("Enter")
-            await expect(capacity).to_have_accessible_description(re.compile(why))
-        await capacity.fill("2")
-        await capacity.press("Enter")
-        await expect(pool).to_contain_text(f"2, the settings say {SLOTS}")
-        await expect(waits.filter(has_text=ada_id[:8])).to_have_count(0)
-        await expect(pool.get_by_role("button", name=re.compile("Change"))).to_be_focused()
-
-        # Nobody else is in the way any more: it is a limit of her own that she waits for next.
-        people = olga.page.get_by_role("region", name="People")
-        await people.get_by_role("textbox", name="Id of a person").fill(ada_id)
-        await people.get_by_role("button", name="Open").click()
-        form = people.get_by_role("form", name=re.compile("Change the limits of"))
-        running = form.get_by_role("textbox", name="Runs at once", exact=True)
-        await running.fill("-1")
-        for screen in (PHONE, DESKTOP):
-            await olga.page.set_viewport_size({"width": screen["width"], "height": 844})
-            assert not await olga.is_wider_than_the_screen()
-            assert await olga.page.evaluate(SMALL, FINGER) == []
-        await running.press("Enter")
-        await expect(running).to_have_accessible_description(re.compile("a whole number from 0"))
-        await running.fill("0")
-        await running.press("Enter")
-        await expect(form).to_have_count(0)
-        await ada.say("Hello?")
-        await expect(ada.page.get_by_text("An operator has put your runs on hold.")).to_be_visible()
-        person = people.locator(f"[data-person='{ada_id}']")
-        await expect(person).to_contain_text("suspended")
-        await person.get_by_role("button", name=re.compile("Change the limits")).click()
-        await running.fill("")
-        await running.press("Enter")
-        await ada.finished("You said: Hello?")
-        stack.model.release(held)
-        assert olga.complaints_except(INVALID) == []
-
-    async def test_has_plans_that_people_are_given(
-        self, stack: Stack, meet: Meet, olga: Visitor
-    ) -> None:
-        ada = await meet("Ada on a plan")
-        ada_id = str((await ada.get("/me"))["user_id"])
-        await open_page(olga, "Queue and limits")
-        plans = olga.page.get_by_role("region", name="Plans")
-        await plans.get_by_role("button", name="New plan").click()
-        await plans.get_by_role("textbox", name="Name of the plan").fill("team")
-        await plans.get_by_role("textbox", name="Chats", exact=True).fill("7")
-        await plans.get_by_role("checkbox", name="No limit: Runs at once").check()
-        await plans.get_by_role("button", name="Save").click()
-        team = plans.locator("[data-plan=team]")
-        await expect(team).to_contain_text("no limit")
-
-        people = olga.page.get_by_role("region", name="People")
-        await people.get_by_role("textbox", name="Id of a person").fill(ada_id)
-        await people.get_by_role("button", name="Open").click()
-        form = people.get_by_role("form", name=re.compile("Change the limits of"))
-        await form.get_by_role("combobox", name=re.compile("Plan of")).select_option("team")
-        await form.get_by_role("button", name="Save").click()
-        await expect(team).to_contain_text("1 person")
-        await open_page(ada, "Usage and limits")
-        await expect(ada.page.get_by_text("Plan: team")).to_be_visible()
-        await expect(of_limit(ada, "threads")).to_contain_text("0 of 7 chats")
-        await expect(of_limit(ada, "running")).to_contain_text("no limit")
-
-        await team.get_by_role("button", name="Delete the plan team").click()
-        await expect(team.get_by_role("alert")).to_be_visible()
-        await limit(olga, ada)
-        await team.get_by_role("button", name="Delete the plan team").click()
-        await expect(team).to_have_count(0)
-        assert ada.complaints == []
-
-    async def test_is_for_nobody_else(self, stack: Stack, meet: Meet) -> None:
-        ada = await meet("Ada who is curious")
-        asked: list[str] = []
-
-        def note(request: Request) -> None:
-            asked.append(request.url)
-
-        ada.page.on("request", note)
-        await ada.account()
-        usage = ada.page.get_by_role("menuitem", name="Usage and limits")
-        await expect(usage).to_be_visible()
-        await expect(ada.page.get_by_role("menuitem", name="Queue and limits")).to_have_count(0)
-        await ada.page.goto(f"{stack.url}/queue")
-        title = ada.page.get_by_role("heading", name="This page is for operators")
-        await expect(title).to_be_visible()
-        assert [url for url in asked if "/admin" in url] == []
-        assert (await ada.context.request.get(f"{stack.url}/admin/queue")).status == 403
-        assert ada.complaints == []

@@ -236,8 +236,7 @@ class TestAQueuedMessage:
         await ada.page.expose_function("untilHome", until_home)
         await ada.page.evaluate(SLOW_REFUSALS)
         await ada.page.route(f"**/threads/{ada.thread_id}", hold_delete)
-        await ada.page.get_by_role("button", name="Delete the chat “Count.”").click()
-        await ada.page.get_by_role("button", name="Delete", exact=True).click()
+        await ada.delete_chat("Count.")
         home = ada.page.get_by_role("heading", name="What would you like to know?")
         await expect(home).to_be_visible()
         async with ada.page.expect_console_message(lambda told: "HTTP 404" in told.text):

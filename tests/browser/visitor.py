@@ -76,6 +76,12 @@ class Visitor:
         heard: list[str] = await self.page.evaluate("window.heard")
         return heard
 
+    async def delete_chat(self, title: str) -> None:
+        """Delete a chat by its menu, and say that it is meant."""
+        await self.page.get_by_role("button", name=f"More about the chat “{title}”").click()
+        await self.page.get_by_role("menuitem", name="Delete").click()
+        await self.page.get_by_role("button", name="Delete", exact=True).click()
+
     async def account(self) -> None:
         """Open the account's menu."""
         await self.page.get_by_role("button", name="Account and settings").click()

@@ -8,7 +8,7 @@ import { toProblem } from "./api/problem";
 import { ChatPage } from "./chat/ChatPage";
 import { Layout } from "./layout/Layout";
 import { LoadedPage } from "./layout/LoadedPage";
-import { pageAt, type PATHS } from "./layout/paths";
+import { pageAt, type PageName } from "./layout/paths";
 import { LiveProvider } from "./live/useLive";
 import { SessionGate } from "./session/SessionGate";
 import { theme } from "./theme";
@@ -17,17 +17,30 @@ import { useTabTitle } from "./threads/useTabTitle";
 const InboxPage = lazy(() => import("./approvals/InboxPage"));
 const LimitsPage = lazy(() => import("./limits/LimitsPage"));
 const MemoriesPage = lazy(() => import("./memories/MemoriesPage"));
-const OperatorPage = lazy(() => import("./operator/OperatorPage"));
+const AuditPage = lazy(() => import("./operator/AuditPage"));
+const DataPage = lazy(() => import("./mydata/DataPage"));
+const ErasuresPage = lazy(() => import("./operator/ErasuresPage"));
+const LeavingPage = lazy(() => import("./leaving/LeavingPage"));
+const PeoplePage = lazy(() => import("./operator/PeoplePage"));
+const PlansPage = lazy(() => import("./operator/PlansPage"));
+const PoolsPage = lazy(() => import("./operator/PoolsPage"));
+const QueuePage = lazy(() => import("./operator/QueuePage"));
 const ToolsPage = lazy(() => import("./tools/ToolsPage"));
 
 /** The pages beside the chats. */
 const PAGES = {
   inbox: { title: "approvals.title", Content: InboxPage },
   usage: { title: "usage.title", Content: LimitsPage },
-  operator: { title: "operator.title", Content: OperatorPage },
   tools: { title: "connections.title", Content: ToolsPage },
   memory: { title: "memories.title", Content: MemoriesPage },
-} as const satisfies Record<keyof typeof PATHS, unknown>;
+  data: { title: "data.title", Content: DataPage },
+  queue: { title: "operator.pages.queue", Content: QueuePage },
+  people: { title: "operator.pages.people", Content: PeoplePage },
+  pools: { title: "operator.pages.pools", Content: PoolsPage },
+  plans: { title: "operator.pages.plans", Content: PlansPage },
+  erasures: { title: "operator.pages.erasures", Content: ErasuresPage },
+  audit: { title: "operator.pages.audit", Content: AuditPage },
+} as const satisfies Record<PageName, unknown>;
 
 const MAX_RETRIES = 2;
 
@@ -61,11 +74,30 @@ function Routes() {
         <ChatPage threadId={threadId} />
       ) : (
         // A page that could not be loaded is none of the next one's business.
-        <LoadedPage key={name}>
+        <LoadedPage key={path}>
           <page.Content />
         </LoadedPage>
       )}
     </Layout>
+  );
+}
+
+/** The application, or, for somebody who leaves, the one page that has no use for an account. */
+function Pages() {
+  const [, leaving] = useRoute("/leaving/:erasureId");
+  if (leaving) {
+    return (
+      <LoadedPage>
+        <LeavingPage erasureId={leaving.erasureId} />
+      </LoadedPage>
+    );
+  }
+  return (
+    <SessionGate>
+      <LiveProvider>
+        <Routes />
+      </LiveProvider>
+    </SessionGate>
   );
 }
 
@@ -81,11 +113,7 @@ export function App() {
       withStaticClasses={false}
     >
       <QueryClientProvider client={queries}>
-        <SessionGate>
-          <LiveProvider>
-            <Routes />
-          </LiveProvider>
-        </SessionGate>
+        <Pages />
       </QueryClientProvider>
     </MantineProvider>
   );

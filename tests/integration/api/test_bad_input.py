@@ -345,7 +345,10 @@ class TestAnIdentity:
 
     async def test_is_not_asked_for_where_nobody_is_known(self, service: RunningService) -> None:
         nobody = service.client(None)
-        pages = ("/", "/chat/x", "/inbox", "/usage", "/queue", "/tools", "/memory")
+        pages = (
+            *("/", "/chat/x", "/inbox", "/usage", "/queue", "/tools", "/memory", "/data"),
+            *("/leaving/x", "/operator/people", "/operator/people/x"),
+        )
         for path in ("/ok", "/info", "/ready", "/openapi.json", *pages):
             assert (await nobody.get(path)).status_code == 200
 

@@ -1,19 +1,21 @@
 import { Client } from "@langchain/langgraph-sdk";
 
 import { reportSignedOut } from "../session/signedOut";
+import { noteUnavailable } from "../session/unavailable";
 import type { ConversationState, Me } from "./types";
 
 /** The graph that answers. */
 export const ASSISTANT_ID = "agent";
 
 /**
- * Fetch that notices the end of the sign-in.
+ * Fetch that notices the end of the sign-in, and that of the account.
  *
  * A gateway answers 401, or redirects to its identity provider; following that redirect would
  * only fail in CORS, so it is left alone and read as "signed out".
  */
 export async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const response = await fetch(input, { ...init, redirect: "manual" });
+  await noteUnavailable(response);
   if (response.status !== 401 && response.type !== "opaqueredirect") return response;
   reportSignedOut();
   return response.status === 401 ? response : new Response(null, { status: 401 });

@@ -9,6 +9,8 @@ export interface Me {
   sign_out_url: string | null;
   /** Whether people may add tool servers of their own. */
   own_servers?: boolean;
+  /** Whether an operator has put the account on hold: it can be read, and left. */
+  state?: "active" | "suspended";
 }
 
 /** The agent's state as the client reads it. */

@@ -2,13 +2,28 @@
 export const PATHS = {
   inbox: "/inbox",
   usage: "/usage",
-  operator: "/queue",
   tools: "/tools",
   memory: "/memory",
+  data: "/data",
+  queue: "/queue",
+  people: "/operator/people",
+  pools: "/operator/pools",
+  plans: "/operator/limits",
+  erasures: "/operator/erasures",
+  audit: "/operator/audit",
 } as const;
 
-/** The page that is at an address; null where a chat is. */
-export function pageAt(path: string): keyof typeof PATHS | null {
-  const [name] = Object.entries(PATHS).find(([, address]) => address === path) ?? [null];
-  return name as keyof typeof PATHS | null;
+export type PageName = keyof typeof PATHS;
+
+/** Where the page of one person is, for operators. */
+export function personPath(userId: string): string {
+  return `${PATHS.people}/${encodeURIComponent(userId)}`;
+}
+
+/** The page that is at an address, or below it; null where a chat is. */
+export function pageAt(path: string): PageName | null {
+  const [name] = Object.entries(PATHS).find(
+    ([, address]) => path === address || path.startsWith(`${address}/`),
+  ) ?? [null];
+  return name as PageName | null;
 }

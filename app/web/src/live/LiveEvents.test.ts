@@ -155,8 +155,11 @@ describe("the stream of events", () => {
     expect(service.opened).toHaveLength(2);
   });
 
-  it("is not asked for again by somebody who is signed out", async () => {
-    service.answer = new Response("{}", { status: 401 });
+  it.each([
+    ["signed out", 401],
+    ["no user any more", 403],
+  ])("is not asked for again by somebody who is %s", async (_, status) => {
+    service.answer = new Response("{}", { status });
     live.hold();
     await vi.advanceTimersByTimeAsync(LONGEST_PAUSE_MS * 10);
     expect(service.opened).toHaveLength(1);

@@ -121,8 +121,8 @@ export class LiveEvents {
     this.#connection = null;
     this.#become("connecting");
     const { status, retrySeconds } = toProblem(problem);
-    // Signed out: nothing is to be had any more, and the page says so.
-    if (status === 401) return;
+    // Signed out, or no account any more: nothing is to be had, and the page says so.
+    if (status === 401 || status === 403) return;
     this.#attempt += 1;
     this.#retry = setTimeout(() => {
       this.#wake();

@@ -12,6 +12,7 @@ import { watchedFetch } from "../api/client";
 import type { Limits, RunChange } from "../api/limits";
 import { type ApprovalEvent, APPROVALS_KEY, noteNews } from "../approvals/approvalCache";
 import { refreshThread } from "../chat/threadQueries";
+import { ME_KEY } from "../session/useMe";
 import { THREADS_KEY } from "../threads/useThreads";
 import { type ConnectionEvent, keepConnection } from "../tools/connectionCache";
 import { gathered } from "./gathered";
@@ -57,6 +58,15 @@ export function LiveProvider({ children }: { children: ReactNode }) {
         keeper(queries),
       ),
   );
+  // A stream that was ended may have been another account's: whoever has left is somebody new.
+  useEffect(() => {
+    let wasOpen = false;
+    return live.subscribe(() => {
+      if (live.state !== "open") return;
+      if (wasOpen) void queries.invalidateQueries({ queryKey: ME_KEY });
+      wasOpen = true;
+    });
+  }, [live, queries]);
   return <LiveContext value={live}>{children}</LiveContext>;
 }
 

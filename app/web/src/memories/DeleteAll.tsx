@@ -1,10 +1,9 @@
-import { Button, Text, TextInput } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { deleteAllMemories } from "../api/memories";
-import { Confirm } from "../layout/Confirm";
-import classes from "./Memories.module.css";
+import { TypedConfirm } from "../layout/TypedConfirm";
 import { actFailureText } from "./memoryText";
 import { useMemoryAct } from "./useMemories";
 
@@ -12,12 +11,10 @@ import { useMemoryAct } from "./useMemories";
 export function DeleteAll() {
   const { t, i18n } = useTranslation();
   const [isOpen, setOpen] = useState(false);
-  const [typed, setTyped] = useState("");
   const word = t("memories.confirmRemoveAll.word");
   const deleting = useMemoryAct(deleteAllMemories, close);
 
   function close() {
-    setTyped("");
     setOpen(false);
   }
 
@@ -32,14 +29,15 @@ export function DeleteAll() {
       >
         {t("memories.removeAll")}
       </Button>
-      <Confirm
+      <TypedConfirm
         isOpen={isOpen}
+        word={word}
+        label={t("memories.confirmRemoveAll.label", { word })}
         title={t("memories.confirmRemoveAll.title")}
         confirm={t("memories.confirmRemoveAll.confirm")}
         cancel={t("memories.confirmRemoveAll.cancel")}
         failure={deleting.isError ? actFailureText(i18n, deleting.error) : null}
         isPending={deleting.isPending}
-        canConfirm={typed.trim() === word}
         onConfirm={() => {
           deleting.mutate(undefined);
         }}
@@ -49,17 +47,7 @@ export function DeleteAll() {
         }}
       >
         <Text>{t("memories.confirmRemoveAll.text", { word })}</Text>
-        <TextInput
-          label={t("memories.confirmRemoveAll.label", { word })}
-          classNames={{ input: classes.input ?? "" }}
-          autoComplete="off"
-          spellCheck={false}
-          value={typed}
-          onChange={(event) => {
-            setTyped(event.currentTarget.value);
-          }}
-        />
-      </Confirm>
+      </TypedConfirm>
     </div>
   );
 }

@@ -1,15 +1,17 @@
-import { Alert, Button, Center, Loader, Text } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import { Button, Text } from "@mantine/core";
+import { type ComponentProps, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { addMemory, type Memory } from "../api/memories";
+import { Loaded } from "../layout/Loaded";
 import { Page, Section } from "../layout/Page";
+import { pageCount } from "../layout/pageCount";
+import { Pages } from "../layout/Pages";
 import { useEditing } from "../layout/useEditing";
 import { DeleteAll } from "./DeleteAll";
 import classes from "./Memories.module.css";
 import { MemoryForm } from "./MemoryForm";
 import { MemoryItem } from "./MemoryItem";
-import { pageCount } from "./memoryText";
 import { SearchField } from "./SearchField";
 import { PAGE_SIZE, useFoundMemories, useMemoryPage } from "./useMemories";
 
@@ -40,40 +42,18 @@ function MemoryList({ memories }: { memories: readonly Memory[] }) {
   );
 }
 
-interface LoadedProps<Data> {
-  query: {
-    data: Data | undefined;
-    isLoadingError: boolean;
-    refetch: () => Promise<unknown>;
-  };
-  children: (data: Data) => ReactNode;
-}
+type LoadedMemoriesProps<Data> = Omit<ComponentProps<typeof Loaded<Data>>, "loading" | "failed">;
 
-/** What was asked for once it is there, and until then that it is coming or that it is not. */
-function Loaded<Data>({ query: { data, isLoadingError, refetch }, children }: LoadedProps<Data>) {
+function LoadedMemories<Data>(props: LoadedMemoriesProps<Data>) {
   const { t } = useTranslation();
-  if (data !== undefined) return children(data);
-  if (isLoadingError) {
-    return (
-      <Alert color="red" title={t("memories.failed")}>
-        <Button variant="default" onClick={() => void refetch()}>
-          {t("failure.retry")}
-        </Button>
-      </Alert>
-    );
-  }
-  return (
-    <Center>
-      <Loader role="status" aria-label={t("memories.loading")} />
-    </Center>
-  );
+  return <Loaded {...props} loading={t("memories.loading")} failed={t("memories.failed")} />;
 }
 
 function Found({ query }: { query: string }) {
   const { t } = useTranslation();
   return (
     <Section title={t("memories.found")}>
-      <Loaded query={useFoundMemories(query)}>
+      <LoadedMemories query={useFoundMemories(query)}>
         {(memories) =>
           memories.length === 0 ? (
             <Text c="dimmed">{t("memories.notFound")}</Text>
@@ -81,42 +61,8 @@ function Found({ query }: { query: string }) {
             <MemoryList memories={memories} />
           )
         }
-      </Loaded>
+      </LoadedMemories>
     </Section>
-  );
-}
-
-interface PagesProps {
-  page: number;
-  pages: number;
-  onPage: (page: number) => void;
-}
-
-function Pages({ page, pages, onPage }: PagesProps) {
-  const { t } = useTranslation();
-  if (pages === 1) return null;
-  return (
-    <div className={classes.pages}>
-      <Button
-        variant="default"
-        disabled={page === 0}
-        onClick={() => {
-          onPage(page - 1);
-        }}
-      >
-        {t("memories.newer")}
-      </Button>
-      <span role="status">{t("memories.page", { page: page + 1, pages })}</span>
-      <Button
-        variant="default"
-        disabled={page >= pages - 1}
-        onClick={() => {
-          onPage(page + 1);
-        }}
-      >
-        {t("memories.older")}
-      </Button>
-    </div>
   );
 }
 
@@ -141,7 +87,7 @@ function All() {
   if (isBeyond && !query.isFetching) setPage(Math.min(wanted - 1, pages - 1));
   return (
     <Section title={t("memories.heading")}>
-      <Loaded query={query}>
+      <LoadedMemories query={query}>
         {({ memories }) =>
           memories.length === 0 ? (
             <NothingYet />
@@ -156,7 +102,7 @@ function All() {
             </>
           )
         }
-      </Loaded>
+      </LoadedMemories>
     </Section>
   );
 }

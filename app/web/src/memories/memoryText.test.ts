@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Memory } from "../api/memories";
-import { memoryName, pageCount, whenText } from "./memoryText";
+import { memoryName, whenText } from "./memoryText";
 
 const texts = {
   language: "en",
@@ -26,11 +26,5 @@ describe("a memory", () => {
     expect(whenText(texts, changed, now)).toBe(
       "memories.learned 2 hours ago, memories.changed 1 hour ago",
     );
-  });
-});
-
-describe("the pages", () => {
-  it("are as many as hold them all, and one where there is nothing", () => {
-    expect([0, 1, 20, 21].map((total) => pageCount(total, 20))).toEqual([1, 1, 1, 2]);
   });
 });

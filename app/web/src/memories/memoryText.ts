@@ -22,11 +22,6 @@ export function whenText(texts: Texts, memory: Memory, now: Date): string {
   return `${learned}, ${texts.t("memories.changed", { time: since(updated) })}`;
 }
 
-/** How many pages there are; one at least. */
-export function pageCount(total: number, size: number): number {
-  return Math.max(1, Math.ceil(total / size));
-}
-
 /** Why what was asked for was not done. */
 export function actFailureText(texts: Pick<Texts, "t">, error: unknown): string {
   return `${texts.t("memories.actFailed")} ${failureText(texts, toProblem(error))}`;

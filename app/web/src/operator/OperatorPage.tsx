@@ -1,90 +1,56 @@
-import { Alert, Button, Center, Loader, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
+import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { Link, useLocation } from "wouter";
 
-import type { AdminQueue } from "../api/admin";
-import { Page, Section } from "../layout/Page";
-import { countText } from "../limits/amounts";
+import { Page } from "../layout/Page";
+import { PATHS } from "../layout/paths";
 import { isOperator, useMe } from "../session/useMe";
-import { Facts } from "./Facts";
-import { People } from "./People";
-import { Plans } from "./Plans";
-import { Pools } from "./Pools";
-import { Models, WaitingList } from "./Queue";
-import { useQueue } from "./useAdmin";
+import classes from "./OperatorPage.module.css";
 
-function QueueSections({ queue }: { queue: AdminQueue }) {
-  const { t, i18n } = useTranslation();
-  const { running, queued, scheduled, waiting } = queue.runs;
-  const inDoubt = queue.questions.find(({ kind }) => kind === "in_doubt")?.open ?? 0;
-  const count = (value: number) => countText(value, i18n.language);
+const PAGES = ["queue", "people", "pools", "plans", "erasures", "audit"] as const;
+
+/** The way from each of the operators' pages to the others. */
+function Pages() {
+  const { t } = useTranslation();
+  const [path] = useLocation();
   return (
-    <>
-      <Section title={t("operator.runs.heading")}>
-        <Facts
-          facts={[
-            [t("operator.runs.running"), count(running)],
-            [t("operator.runs.queued"), count(queued)],
-            [t("operator.runs.scheduled"), count(scheduled)],
-            [t("operator.runs.waiting"), count(waiting)],
-            [t("operator.runs.inDoubt"), count(inDoubt)],
-          ]}
-        />
-      </Section>
-      <Section title={t("operator.models.heading")}>
-        <Models models={queue.models} />
-      </Section>
-      <Section title={t("operator.pools.heading")}>
-        <Pools pools={queue.pools} />
-      </Section>
-      <Section title={t("operator.waiting.heading")}>
-        <WaitingList waiting={queue.waiting} />
-      </Section>
-      <Section title={t("operator.people.heading")}>
-        <People users={queue.users} />
-      </Section>
-      <Section title={t("operator.plans.heading")}>
-        <Plans />
-      </Section>
-    </>
+    <nav aria-label={t("operator.nav")}>
+      <ul className={classes.pages}>
+        {PAGES.map((name) => (
+          <li key={name}>
+            <Link
+              href={PATHS[name]}
+              className={classes.page}
+              aria-current={
+                path === PATHS[name] ? "page" : path.startsWith(`${PATHS[name]}/`) ? "true" : undefined
+              }
+            >
+              {t(`operator.pages.${name}`)}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
   );
 }
 
-function Queue() {
-  const { t, i18n } = useTranslation();
-  const { data: queue, isError, refetch } = useQueue();
-  if (!queue) {
-    return isError ? (
-      <Alert color="red" title={t("operator.failed")}>
-        <Button variant="default" onClick={() => void refetch()}>
-          {t("failure.retry")}
-        </Button>
-      </Alert>
-    ) : (
-      <Center>
-        <Loader role="status" aria-label={t("operator.loading")} />
-      </Center>
-    );
-  }
-  const time = new Intl.DateTimeFormat(i18n.language, { timeStyle: "medium" });
-  return (
-    <>
-      {isError && (
-        <Alert color="gray">{t("operator.stale", { time: time.format(new Date(queue.at)) })}</Alert>
-      )}
-      <QueueSections queue={queue} />
-    </>
-  );
-}
-
-/** Who waits and why, the model servers, and what everybody may use: for operators. */
-export default function OperatorPage() {
+/** The frame of a page for operators. Asks for nothing on behalf of anybody else. */
+export function OperatorPage({ title, children }: { title: string; children: ReactNode }) {
   const { t } = useTranslation();
   const { data: me } = useMe();
   if (!me) return null;
-  const isAllowed = isOperator(me);
+  if (!isOperator(me)) {
+    return (
+      <Page title={t("operator.notYours")}>
+        <Text>{t("operator.notYoursText")}</Text>
+      </Page>
+    );
+  }
   return (
-    <Page title={isAllowed ? t("operator.title") : t("operator.notYours")}>
-      {isAllowed ? <Queue /> : <Text>{t("operator.notYoursText")}</Text>}
+    <Page title={title}>
+      <Pages />
+      {children}
     </Page>
   );
 }

@@ -1,14 +1,15 @@
-import { Button, Text, TextInput } from "@mantine/core";
-import { type SubmitEvent, useState } from "react";
+import { Button, Text } from "@mantine/core";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import type { AdminUser } from "../api/admin";
+import { Facts } from "../layout/Facts";
+import { personPath } from "../layout/paths";
+import { useEditing } from "../layout/useEditing";
 import { countText, measuredText } from "../limits/amounts";
 import { adminWhyText, shortId } from "./adminText";
-import { Facts } from "./Facts";
 import classes from "./Operator.module.css";
 import { ShortId } from "./ShortId";
-import { useEditing } from "../layout/useEditing";
 import { UserLimitsForm } from "./UserLimitsForm";
 
 interface PersonItemProps {
@@ -25,7 +26,7 @@ function PersonItem({ user, onEditing }: PersonItemProps) {
     <li className={classes.item} data-person={id}>
       <div className={classes.head}>
         <h3 className={classes.name}>
-          <ShortId id={id} />
+          <ShortId id={id} href={personPath(id)} />
         </h3>
         {!isEditing && (
           <Button
@@ -69,47 +70,6 @@ function PersonItem({ user, onEditing }: PersonItemProps) {
   );
 }
 
-/** The way to the limits of somebody who uses nothing just now. */
-function FindPerson() {
-  const { t } = useTranslation();
-  const [text, setText] = useState("");
-  const [userId, setUserId] = useState<string | null>(null);
-
-  function submit(event: SubmitEvent) {
-    event.preventDefault();
-    setUserId(text.trim() || null);
-  }
-
-  return (
-    <>
-      <form className={classes.inline} aria-label={t("operator.people.find")} onSubmit={submit}>
-        <TextInput
-          label={t("operator.people.findId")}
-          classNames={{ input: classes.input ?? "" }}
-          autoComplete="off"
-          spellCheck={false}
-          value={text}
-          onChange={(event) => {
-            setText(event.currentTarget.value);
-          }}
-        />
-        <Button type="submit" variant="default">
-          {t("operator.people.open")}
-        </Button>
-      </form>
-      {userId !== null && (
-        <UserLimitsForm
-          key={userId}
-          userId={userId}
-          onClose={() => {
-            setUserId(null);
-          }}
-        />
-      )}
-    </>
-  );
-}
-
 /** Everybody who has something running or waiting, and what they may use. */
 export function People({ users }: { users: AdminUser[] }) {
   const { t } = useTranslation();
@@ -131,7 +91,6 @@ export function People({ users }: { users: AdminUser[] }) {
           <PersonItem key={user.user_id} user={user} onEditing={onEditing} />
         ))}
       </ul>
-      <FindPerson />
     </>
   );
 }

@@ -4,9 +4,9 @@ import { useTranslation } from "react-i18next";
 
 import { deletePlan, type LimitRule, type LimitValues, type Plan, putPlan } from "../api/admin";
 import { toProblem } from "../api/problem";
+import { Facts } from "../layout/Facts";
 import { limitName } from "../limits/limitText";
 import { valueText } from "./adminText";
-import { Facts } from "./Facts";
 import { LimitsForm } from "./LimitsForm";
 import classes from "./Operator.module.css";
 import { usePlans, useSaving } from "./useAdmin";

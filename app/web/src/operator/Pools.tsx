@@ -6,11 +6,11 @@ import { useTranslation } from "react-i18next";
 import { type AdminPool, patchPool } from "../api/admin";
 import { toProblem } from "../api/problem";
 import { capacityText, poolStateText } from "./adminText";
-import { Facts } from "./Facts";
 import { errorsOf, type FieldErrors, readNumber } from "./limitFields";
 import classes from "./Operator.module.css";
 import { useSaving } from "./useAdmin";
 import { useEditing } from "../layout/useEditing";
+import { Facts } from "../layout/Facts";
 
 function CapacityForm({ pool, onClose }: { pool: AdminPool; onClose: () => void }) {
   const { t } = useTranslation();

@@ -2,9 +2,9 @@ import { Text } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
 import type { AdminModel, AdminWaiting } from "../api/admin";
+import { Facts } from "../layout/Facts";
 import { countText, measuredText } from "../limits/amounts";
 import { adminWhyText } from "./adminText";
-import { Facts } from "./Facts";
 import classes from "./Operator.module.css";
 import { ShortId } from "./ShortId";
 

@@ -1,6 +1,7 @@
 import { Menu, UnstyledButton, useMantineColorScheme, type MantineColorScheme } from "@mantine/core";
 import {
   IconChartBar,
+  IconDatabase,
   IconDeviceDesktop,
   IconListDetails,
   IconLogout,
@@ -101,10 +102,18 @@ function PageItems({ isOperator, onOpen }: PageItemsProps) {
       >
         {t("session.memory")}
       </Menu.Item>
+      <Menu.Item
+        component={Link}
+        href={PATHS.data}
+        onClick={onOpen}
+        leftSection={<IconDatabase size={16} aria-hidden />}
+      >
+        {t("session.data")}
+      </Menu.Item>
       {isOperator && (
         <Menu.Item
           component={Link}
-          href={PATHS.operator}
+          href={PATHS.queue}
           onClick={onOpen}
           leftSection={<IconListDetails size={16} aria-hidden />}
         >

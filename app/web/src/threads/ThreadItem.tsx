@@ -1,14 +1,18 @@
-import { ActionIcon, Loader } from "@mantine/core";
+import { ActionIcon, Loader, Menu } from "@mantine/core";
 import {
   IconAlertTriangle,
   IconClock,
+  IconDots,
+  IconFileText,
   IconHandStop,
+  IconJson,
   IconPlayerStopFilled,
   IconTrash,
 } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
 
+import { threadExportUrl } from "../api/data";
 import type { ThreadSummary } from "../api/types";
 import { relativeTime } from "./relativeTime";
 import { threadStanding } from "./threadStanding";
@@ -42,7 +46,49 @@ function StandingMark({ thread }: { thread: ThreadSummary }) {
   );
 }
 
-/** One thread of the list: a link to it, how it stands, and the way to delete it. */
+/** What can be done with a thread: it is taken along, or deleted. */
+function ThreadMenu({ thread, onDelete }: Pick<ThreadItemProps, "thread" | "onDelete">) {
+  const { t } = useTranslation();
+  const { thread_id: id } = thread;
+  return (
+    <Menu position="bottom-end" width={240} shadow="md">
+      <Menu.Target>
+        <ActionIcon
+          className={classes.menu}
+          variant="subtle"
+          color="gray"
+          size={44}
+          aria-label={t("threads.menu", { title: thread.title ?? t("threads.untitled") })}
+        >
+          <IconDots size={18} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown className={classes.dropdown}>
+        <Menu.Item
+          component="a"
+          href={threadExportUrl(id, "md")}
+          download
+          leftSection={<IconFileText size={16} aria-hidden />}
+        >
+          {t("threads.saveMarkdown")}
+        </Menu.Item>
+        <Menu.Item
+          component="a"
+          href={threadExportUrl(id, "jsonl")}
+          download
+          leftSection={<IconJson size={16} aria-hidden />}
+        >
+          {t("threads.saveLines")}
+        </Menu.Item>
+        <Menu.Item leftSection={<IconTrash size={16} aria-hidden />} onClick={onDelete}>
+          {t("threads.delete")}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+/** One thread of the list: a link to it, how it stands, and what can be done with it. */
 export function ThreadItem({ thread, active, onOpen, onDelete }: ThreadItemProps) {
   const { t, i18n } = useTranslation();
   const title = thread.title ?? t("threads.untitled");
@@ -63,16 +109,7 @@ export function ThreadItem({ thread, active, onOpen, onDelete }: ThreadItemProps
           <StandingMark thread={thread} />
         </span>
       </Link>
-      <ActionIcon
-        className={classes.delete}
-        variant="subtle"
-        color="gray"
-        size={44}
-        aria-label={t("threads.delete", { title })}
-        onClick={onDelete}
-      >
-        <IconTrash size={18} />
-      </ActionIcon>
+      <ThreadMenu thread={thread} onDelete={onDelete} />
     </li>
   );
 }

@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
 
-import classes from "./Operator.module.css";
+import classes from "./Facts.module.css";
 
 /** What is known of something: names and values, as many in a line as there is room for. */
-export function Facts({ facts }: { facts: [string, ReactNode][] }) {
+export function Facts({ facts }: { facts: readonly [string, ReactNode][] }) {
   return (
     <dl className={classes.facts}>
       {facts.map(([name, value]) => (
