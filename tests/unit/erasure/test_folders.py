@@ -1,0 +1,99 @@
+"""A person's folder goes whole, whatever is in it, and nobody else's does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from app.erasure.folders import YOUNG_SECONDS, delete_folder, delete_strangers
+from app.tools.stdio.folders import make_folder
+from tenancy.principal import UserId
+
+
+def somebody() -> UserId:
+    return UserId(uuid4())
+
+
+def kept(root: Path, owner: UserId | None, *, old: bool = True) -> Path:
+    """A folder in which a server of theirs has kept something, a while ago."""
+    folder = make_folder(root, owner, "notes")
+    (folder / "notes.txt").write_text("what was said")
+    if old:
+        past = folder.stat().st_mtime - 2 * YOUNG_SECONDS
+        os.utime(folder.parent, (past, past))
+    return folder.parent
+
+
+async def these(*users: UserId) -> AsyncIterator[UserId]:
+    for each in users:
+        yield each
+
+
+class TestThePersonsFolder:
+    async def test_is_deleted_and_no_other(self, tmp_path: Path) -> None:
+        leaver, stayer = somebody(), somebody()
+        folders = [kept(tmp_path, each) for each in (leaver, stayer, None)]
+        assert await delete_folder(tmp_path, leaver)
+        assert [each.exists() for each in folders] == [False, True, True]
+
+    async def test_need_not_be_there(self, tmp_path: Path) -> None:
+        assert not await delete_folder(tmp_path / "nowhere", somebody())
+
+    async def test_is_deleted_where_its_server_has_shut_parts_of_it(self, tmp_path: Path) -> None:
+        leaver = somebody()
+        inner = kept(tmp_path, leaver) / "notes" / "shut"
+        inner.mkdir()
+        (inner / "file").write_text("hidden")
+        inner.chmod(0)
+        assert await delete_folder(tmp_path, leaver)
+        assert not inner.parent.parent.exists()
+
+    async def test_is_deleted_without_what_its_links_lead_to(self, tmp_path: Path) -> None:
+        leaver, elsewhere = somebody(), tmp_path / "elsewhere"
+        elsewhere.mkdir(mode=0o750)
+        (elsewhere / "file").write_text("somebody else's")
+        folder = kept(tmp_path / "mcp", leaver)
+        (folder / "notes" / "link").symlink_to(elsewhere)
+        assert await delete_folder(tmp_path / "mcp", leaver)
+        assert (elsewhere / "file").exists()
+        assert elsewhere.stat().st_mode & 0o777 == 0o750
+
+    async def test_goes_where_it_is_a_link_itself(self, tmp_path: Path) -> None:
+        leaver, elsewhere = somebody(), tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        kept(tmp_path / "mcp", leaver).rename(tmp_path / "moved")
+        folder = make_folder(tmp_path / "mcp", leaver, "notes").parent
+        (folder / "notes").rmdir()
+        folder.rmdir()
+        folder.symlink_to(elsewhere)
+        assert await delete_folder(tmp_path / "mcp", leaver)
+        assert elsewhere.exists()
+        assert not folder.is_symlink()
+
+
+class TestFoldersOfNobody:
+    async def test_are_deleted_and_those_of_users_and_of_everybody_are_not(
+        self, tmp_path: Path
+    ) -> None:
+        gone, user = somebody(), somebody()
+        folders = [kept(tmp_path, each) for each in (gone, user, None)]
+        assert await delete_strangers(tmp_path, these(user, somebody())) == 1
+        assert [each.exists() for each in folders] == [False, True, True]
+
+    async def test_are_left_while_they_are_young(self, tmp_path: Path) -> None:
+        """Somebody may have come after the people were looked up."""
+        young = kept(tmp_path, somebody(), old=False)
+        assert await delete_strangers(tmp_path, these()) == 0
+        assert young.exists()
+
+    @pytest.mark.parametrize("name", ["shared", "README", "not-a-persons", "A" * 32])
+    async def test_are_not_what_the_service_has_not_made(self, tmp_path: Path, name: str) -> None:
+        other = tmp_path / name
+        other.mkdir()
+        os.utime(other, (0, 0))
+        assert await delete_strangers(tmp_path, these()) == 0
+        assert other.exists()
