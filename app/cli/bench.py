@@ -246,6 +246,33 @@ def waiting(
         uvloop.run(_waiting(Path(folder), runs, settle))
 
 
+@application.command()
+def export(
+    megabytes: Annotated[int, typer.Option(help="How much the person has.", min=1)] = 1000,
+) -> None:
+    """Measure what a web process holds while somebody takes everything along. On Linux."""
+    import uvloop
+
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
+        uvloop.run(_export(Path(folder), megabytes))
+
+
+async def _export(folder: Path, megabytes: int) -> None:
+    from app.bench.export import bench_export
+    from app.dev.postgres import EmbeddedPostgres
+    from tenancy.migrate import RoleDsns, migrate
+
+    postgres = EmbeddedPostgres(folder, temporary=True)
+    await postgres.start()
+    try:
+        dsns = RoleDsns(*(postgres.dsn(role) for role in ("service", "dispatch", "maintenance")))
+        owner = postgres.dsn("owner")
+        migrate(owner, dsns)
+        await bench_export(_settings(dsns), owner, folder, megabytes=megabytes)
+    finally:
+        await postgres.stop()
+
+
 async def _chaos(folder: Path, plan: Plan, logs: Path | None) -> Report:
     from app.bench.chaos.run import bench_chaos
 

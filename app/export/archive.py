@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tenancy.principal import UserId
 
 LEVEL = 4
-"""Of compression. 6, the usual one, makes 4 % less of such rows in nearly twice the time."""
+"""Of compression. 6, the usual one, made 2 % less of events and took half as long again."""
 _OWNERS_ALONE = 0o100600 << 16
 
 
