@@ -11,6 +11,7 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
@@ -268,6 +269,37 @@ class TestForgetting:
         before = await pid(pool, theirs, quick())
         pool.forget(mine, "quick")
         assert await pid(pool, theirs, quick()) == before
+
+
+class TestDropping:
+    async def test_ends_all_of_somebodys_children_and_calls_and_nobody_elses(
+        self, pool: ToolPool
+    ) -> None:
+        leaver, other = somebody(), somebody()
+        servers = [quick(name="a"), quick("deaf", name="b")]
+        own = [await pid(pool, leaver, server) for server in servers]
+        task = await in_a_call(pool, leaver, servers[0])
+        theirs = await pid(pool, other, quick())
+        assert pool.owners == {leaver, other}
+        await pool.drop(leaver, for_good=True)
+        # Then nothing of it is left by the time that it returns
+        assert not [each for each in own if psutil.pid_exists(each)]
+        assert pool.owners == {other}
+        assert await pid(pool, other, quick()) == theirs
+        with pytest.raises(ToolServerUnavailable):
+            await task
+
+    async def test_lets_nobody_open_anything_for_somebody_who_leaves(self, pool: ToolPool) -> None:
+        leaver, suspended = somebody(), somebody()
+        waiting = asyncio.create_task(once(pool, leaver, quick("hang-connect"), "note"))
+        await until(lambda: pool.open_connections == 1)
+        await pool.drop(leaver, for_good=True)
+        for asked in (waiting, pid(pool, leaver, quick(name="another"))):
+            with pytest.raises(ToolServerUnavailable) as caught:
+                await asked
+            assert caught.value.reason == Reason.CLOSED
+        await pool.drop(suspended, for_good=False)
+        assert await pid(pool, suspended, quick())
 
 
 class TestRoom:
