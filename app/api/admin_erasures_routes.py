@@ -42,7 +42,6 @@ async def erase_user(user_id: UUID, services: ServicesDep, act: ActDep) -> Respo
     """
     erasure = await services.erasures.begin(UserId(user_id), "operator", act)
     services.directory.forget(UserId(user_id))
-    services.announcer.user_changed(UserId(user_id))
     return accepted(erasure, f"/admin/erasures/{erasure.erasure_id}")
 
 

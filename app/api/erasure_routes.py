@@ -40,7 +40,6 @@ async def leave(leaver: LeaverDep, services: ServicesDep) -> Response:
         leaver = await services.directory.principal(leaver.identity)
         erasure = await services.erasures.begin(leaver.user_id, "person")
     services.directory.forget(leaver.user_id)
-    services.announcer.user_changed(leaver.user_id)
     return accepted(erasure, f"/erasures/{erasure.erasure_id}")
 
 

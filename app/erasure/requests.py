@@ -53,7 +53,7 @@ class ErasureRequests:
     ) -> ErasureView:
         """Begin to erase a person; if that was begun before, the same erasure is returned.
 
-        Whoever calls this tells others (``Announcer.user_changed``).
+        Everybody is told, so that they let go of the person.
 
         Raises:
             ErasureNotConfigured: there are no keys, by which it could be kept and proven, or no
@@ -68,6 +68,7 @@ class ErasureRequests:
         erasure_id = await self._database.begin(user_id, requested_by, act=act)
         if erasure_id is None:
             raise UserNotFound
+        await self._database.announce(user_id)
         return await self.find(erasure_id)
 
     async def find(self, erasure_id: UUID) -> ErasureView:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from tenancy.database.calls import FunctionCalls
+from tenancy.database.signals import USER_CHANGED
 from tenancy.principal import UserId
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _COLUMNS = """
     e.remaining, e.verified_at, e.ended_at, e.receipt
 """
 _BEGIN = "SELECT dispatch.begin_erasure($1, $2, $3, $4, $5, $6)"
+_ANNOUNCE = "SELECT pg_notify($1, $2)"
 _CLAIM = "SELECT erasure_id, subject, step, attempts FROM dispatch.claim_erasure($1)"
 _KEEP = "SELECT dispatch.keep_erasure($1, $2, $3)"
 _RELEASE = "SELECT dispatch.release_erasure($1, $2, $3, $4)"
@@ -122,6 +124,10 @@ class ErasureDatabase:
         (row,) = await self._calls.fetch(_BEGIN, user_id, requested_by, erasure_id, *acting)
         begun: UUID | None = row[0]
         return begun
+
+    async def announce(self, user_id: UserId) -> None:
+        """Tell whoever listens of somebody who leaves; whoever does not hear of it looks."""
+        await self._calls.fetch(_ANNOUNCE, USER_CHANGED, str(user_id))
 
     async def claim(self, seconds: float) -> ErasureJob | None:
         """Take on the oldest that nobody works on, for so many seconds."""
