@@ -91,10 +91,10 @@ class TestOnTheCommandLine:
         user_id = await id_of(person)
         status, said = await stoa_admin("erase", user_id, "--yes", "--wait", "--json")
         assert status == 0, said
-        erasure = json.loads(said)
+        erasure, document = document_in(said)
         assert (erasure["state"], erasure["requested_by"]) == ("done", "operator")
         (tmp_path / "receipt").write_text(erasure["receipt"])
-        (tmp_path / "document.json").write_text(said)
+        (tmp_path / "document.json").write_text(document)
         for named in (["receipt"], ["document.json"]):
             status, claims = await stoa_admin("receipt", *named)
             assert (status, json.loads(claims)["erasure_id"]) == (0, erasure["erasure_id"])
@@ -130,7 +130,7 @@ class TestOnTheCommandLine:
 
     async def test_shows_erasures(self, stoa_admin: Commands, person: httpx.AsyncClient) -> None:
         _, said = await stoa_admin("erase", await id_of(person), "--yes", "--wait", "--json")
-        erasure_id = json.loads(said)["erasure_id"]
+        erasure_id = document_in(said)[0]["erasure_id"]
         status, shown = await stoa_admin("erasures", "show", erasure_id)
         assert status == 0
         assert all(word in shown for word in (erasure_id, "done", "Receipt", "users"))
@@ -140,6 +140,13 @@ class TestOnTheCommandLine:
     async def test_erases_nobody_unknown(self, stoa_admin: Commands) -> None:
         status, said = await stoa_admin("erase", str(uuid4()), "--yes")
         assert (status, said) == (1, "stoa: There is no such user.\n")
+
+
+def document_in(said: str) -> tuple[dict[str, Any], str]:
+    """What a command printed, among the lines of the service that runs in this process, too."""
+    begin = said.index("{\n")
+    found, end = json.JSONDecoder().raw_decode(said, begin)
+    return found, said[begin:end]
 
 
 @pytest.fixture
