@@ -53,6 +53,7 @@ class Scene:
             **self._of_connections(),
             **self._of_a_worker(),
             **self._of_everybody(),
+            **self.of_leaving(),
         }
 
     def _of_a_person(self) -> dict[str, Call]:
@@ -80,8 +81,15 @@ class Scene:
             "write_state": _tenant("write_state", self.user, "c", *self._rows()),
             "drop_idempotency_keys": _tenant("drop_idempotency_keys", self.user, 100),
             "prune_deltas": _tenant("prune_deltas", self.user, self.run.run_id, 100),
+            "drop_log": _tenant("drop_log", self.user, self.run.run_id, 0.0, 100),
+            "drop_run": _tenant("drop_run", self.user, self.run.run_id, 0.0, 100),
+            "expire_thread": _tenant("expire_thread", self.user, self.thread, 0.0),
+            "prune_checkpoints": _tenant("prune_checkpoints", self.user, self.thread, 0.0, 100),
+            "drop_usage": _tenant("drop_usage", self.user, 0.0, 100),
+            "drop_audit_texts": _tenant("drop_audit_texts", self.user, 0.0, 100),
             "sign_in": _tenant("sign_in", uuid4(), "somebody", "Some", None),
             "begin_write": _tenant("begin_write", self.user),
+            "begin_export": _tenant("begin_export", self.user),
             "delete_run": self._bound("delete_run", self.run.run_id),
             "delete_thread": self._bound("delete_thread", 5000),
             "delete_thread large": self._bound("delete_thread", 0),
@@ -212,6 +220,26 @@ class Scene:
             "begin_growth": _tenant("begin_growth", self.user),
         }
 
+    def of_leaving(self) -> dict[str, Call]:
+        """What begins, leads and ends an erasure."""
+        job = (ERASURE, 1)
+        return {
+            "begin_erasure": _dispatch("begin_erasure", self.user, "person"),
+            "set_user_state": _dispatch("set_user_state", self.user, "active", None, "root", "r"),
+            "claim_erasure": _dispatch("claim_erasure", 60.0),
+            "keep_erasure": _dispatch("keep_erasure", *job, 60.0),
+            "release_erasure": _dispatch("release_erasure", *job, 60.0, "failed"),
+            "advance_erasure": _dispatch(
+                "advance_erasure", *job, "stop", '{"deleted": {"runs": 1}}'
+            ),
+            "note_stop": _dispatch("note_stop", ERASURE, self.worker, 1),
+            "end_runs": _dispatch("end_runs", self.user, 100),
+            "record_tombstones": _dispatch("record_tombstones", ERASURE, b"", [b"h"], "k", 60.0),
+            "note_usage": _dispatch("note_usage", *job),
+            "erase_rows": _tenant("erase_rows", self.user, 100, None),
+            "erase_user": _tenant("erase_user", self.user),
+        }
+
     def _bound(self, function: str, argument: Any) -> Call:
         return replace(_tenant(function, self.user, self.thread, argument), bound=self.user)
 
@@ -230,6 +258,7 @@ class Scene:
         """The order: how a stranger holds what is at each place."""
         return {
             "user": f"SELECT 1 FROM users WHERE user_id = '{self.user}' FOR UPDATE",
+            "erasures": "SELECT 1 FROM erasures FOR UPDATE",
             "key": f"SELECT 1 FROM idempotency_keys WHERE key = '{KEY.key}' FOR UPDATE",
             "thread": f"SELECT 1 FROM threads WHERE user_id = '{self.user}' FOR UPDATE",
             "claims": "SELECT pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0))",
@@ -274,6 +303,7 @@ WHAT_BELONGS_TO_A_CONNECTION = {
     "authorizations": "SELECT 1 FROM authorizations FOR UPDATE",
 }
 
+ERASURE = UUID("00000000-0000-4000-8000-00000000e4a5")
 CONNECTION = UUID("00000000-0000-4000-8000-000000000c02")
 """Of a server of the person's own, by an authorization; another one is under way."""
 SEALED = {version: b"\1" + version.to_bytes(4, "big") + bytes(28) for version in (1, 2)}
@@ -337,6 +367,7 @@ PARTS = {
     ),
     "connection_of_call",
     *("reference_of", "known_reference_of", "begin_act", "audit_act"),
+    *("begin_erasing", "erase_batch", "make_user", "keep_texts"),
 }
 """Called by the others only, in whose transactions they are tried."""
 
@@ -369,6 +400,10 @@ READERS = {
     *("waiting_longest", "why_not_claimed", "why_not_seated"),
     *("stems", "words_of", "terms_asked", "similarity", "ranked_items", "recall"),
     *("memories_to_embed", "has_memories", "list_memories", "count_memories"),
+    *("own_tables", "begin_taking", "reading_of", "read_own_rows", "measure_own_rows"),
+    "find_prunable",
+    *("own_reference", "salted", "identity_hashes", "has_tombstone", "is_erasing"),
+    *("personal_tables", "count_rows", "added_up", "erasures_to_stop", "is_quiet", "spent_by"),
 }
 """These hold nothing."""
 

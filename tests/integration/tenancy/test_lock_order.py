@@ -1,5 +1,5 @@
-"""One order of locks: user, key, thread, claims, worker, runs by their ids, models, servers, users
-of a model, calls, what belongs to a run, queues.
+"""One order of locks: user, erasures, key, thread, claims, worker, runs by their ids, models,
+servers, users of a model, calls, what belongs to a run, queues.
 
 A deadlock is a ring of transactions, each waiting for the next. While no function, waiting at one
 place of the order, holds anything further on, there is no ring. That is what is shown here, of
@@ -29,6 +29,7 @@ from tests.integration.tenancy.locking import (
     ASKED,
     CLOSED,
     CONNECTION,
+    ERASURE,
     KEY,
     MODELS,
     OVERDUE,
@@ -58,6 +59,8 @@ from tests.support.tenancy import (
 )
 
 SITUATIONS = ("running", "lost", "asked to stop", "deleted")
+LEAVING = "leaving"
+"""In which little is done for the person any more, and what is done then at no other time."""
 ROUNDS = 2
 
 
@@ -107,6 +110,13 @@ async def scene(
     ids = await superuser.fetch("SELECT run_id FROM runs ORDER BY run_id")
     await make_calls(superuser, run)
     await make_connection(superuser, alice)
+    if request.param == LEAVING:
+        await superuser.execute("UPDATE users SET state = 'erasing'")
+        await superuser.execute(
+            "INSERT INTO erasures (erasure_id, subject, requested_by, attempts)"
+            " VALUES ($1, $2, 'person', 1)",
+            *(ERASURE, alice.user_id),
+        )
     return Scene(alice.user_id, thread, run, worker, [row[0] for row in ids])
 
 
@@ -189,7 +199,7 @@ async def make_connection(superuser: asyncpg.Connection, person: Principal) -> N
     )
 
 
-every_situation = pytest.mark.parametrize("scene", SITUATIONS, indirect=True)
+every_situation = pytest.mark.parametrize("scene", [*SITUATIONS, LEAVING], indirect=True)
 
 
 @asynccontextmanager
@@ -280,11 +290,14 @@ def _dealt(pairs: Iterator[tuple[str, str]], situation: int) -> Iterator[tuple[s
 
 class TestAFunctionThatHasToWait:
     @every_situation
-    async def test_holds_nothing_further_on(self, scene: Scene, connections: Connections) -> None:
+    async def test_holds_nothing_further_on(
+        self, request: pytest.FixtureRequest, scene: Scene, connections: Connections
+    ) -> None:
         stranger, observer = [await connections.of("owner", n) for n in range(2)]
         places = scene.places()
         waited: dict[str, set[str]] = {place: set() for place in places}
-        for name, call in scene.calls().items():
+        is_leaving = request.node.callspec.params["scene"] == LEAVING
+        for name, call in (scene.of_leaving() if is_leaving else scene.calls()).items():
             caller = await connections.of(call.role)
             for n, (place, hold) in enumerate(places.items()):
                 wrong: list[str] = []
@@ -293,7 +306,8 @@ class TestAFunctionThatHasToWait:
                     calling = asyncio.create_task(refusal(caller, call))
                     if await waits(observer, caller.get_server_pid(), calling):
                         waited[place].add(name)
-                        if place in WHAT_BELONGS_TO_A_RUN:
+                        # Nobody else changes what belongs to a run of whoever leaves.
+                        if place in WHAT_BELONGS_TO_A_RUN and not is_leaving:
                             wrong = [] if await held(observer, scene.runs_places()) else ["no run"]
                         elif place in WHAT_BELONGS_TO_A_MODEL:
                             if not await held(observer, MODELS):
@@ -304,8 +318,11 @@ class TestAFunctionThatHasToWait:
                 assert not wrong, (name, place, wrong)
         # The stranger was in the way of somebody at each place, or this would show nothing.
         met = {place for place, names in waited.items() if names}
-        assert met >= {"user", "key", "thread", "claims", "worker", "run 1", "run 2"}
-        assert met >= {"models", "users of a model", "calls", "servers"}
+        if is_leaving:
+            assert met >= {"user", "erasures", "claims", "run 1", "run 2", "approvals"}
+        else:
+            assert met >= {"user", "key", "thread", "claims", "worker", "run 1", "run 2"}
+            assert met >= {"models", "users of a model", "calls", "servers"}
 
 
 class TestTakingAServerAway:
@@ -337,8 +354,14 @@ class TestAnyTwoAtOnce:
     ) -> None:
         """Each pair in one situation; at night in all of them, and more than once."""
         calls = scene.calls()
-        situation = SITUATIONS.index(request.node.callspec.params["scene"])
-        pairs = _pairs(calls) if nightly else _dealt(_pairs(calls), situation)
+        situation = request.node.callspec.params["scene"]
+        if situation == LEAVING:
+            # Whatever is bound to the person is refused.
+            leaving = scene.of_leaving()
+            others = {name: call for name, call in calls.items() if call.role == "dispatch"}
+            pairs = (pair for pair in _pairs(others | leaving) if set(pair) & leaving.keys())
+        else:
+            pairs = _pairs(calls) if nightly else _dealt(_pairs(calls), SITUATIONS.index(situation))
         for one, other in pairs:
             first = await connections.of(calls[one].role, 0)
             second = await connections.of(calls[other].role, 1)
