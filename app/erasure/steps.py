@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 10.0
 """How long it is waited for everybody to let go, before another erasure is looked at."""
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.05
+LONGEST_LOOK_SECONDS = 1.0
+"""Between two looks whether they have, each time longer."""
 ROWS = 1000
 """Rows that one transaction deletes."""
 
@@ -106,14 +108,14 @@ class ErasureSteps:
     async def _revoke(self, job: ErasureJob) -> Taken:
         leaver = _leaver(job)
         done = await self._revocation.revoke_all(leaver)
-        counts = await self._upkeep.count_rows(leaver.user_id)
+        keys = await self._rows.count_keys(leaver)
         faults.reach("erasure.revoked")
         return Taken(
             "destroy_keys",
             {
                 "tokens_revoked": done.revoked,
                 "tokens_not_revoked": done.not_revoked,
-                "keys_destroyed": counts["data_keys"],
+                "keys_destroyed": keys,
             },
         )
 
@@ -127,13 +129,15 @@ class ErasureSteps:
         """Until nothing is done for them any more, anywhere."""
         user_id = _leaver(job).user_id
         over = asyncio.get_running_loop().time() + STOP_SECONDS
+        pause = LOOK_SECONDS
         while True:
             await self._erasures.end_runs(user_id)
             if await self._erasures.is_quiet(job.erasure_id):
                 break
             if asyncio.get_running_loop().time() > over:
                 return None
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_LOOK_SECONDS)
         await self._erasures.note_usage(job)
         counts = await self._upkeep.count_rows(user_id)
         faults.reach("erasure.stopped")

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import Owner, UserId
 
+_COUNT_KEYS = "SELECT count(*) FROM tenant.read_data_keys($1)"
 _DESTROY_KEYS = "SELECT tenant.destroy_data_keys($1)"
 _ERASE_ROWS = "SELECT after FROM tenant.erase_rows($1, $2, $3)"
 _ERASE_USER = "SELECT tenant.erase_user($1)"
@@ -23,6 +24,15 @@ class OwnRows:
         self._tenants = tenants
         self._after: dict[UserId, list[str]] = {}
         """The last row that was deleted: the next batch need not pass by all that went before."""
+
+    async def count_keys(self, owner: Owner) -> int:
+        """How many keys a person's secrets are sealed under.
+
+        Raises:
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        (row,) = await self._tenants.call(owner, _COUNT_KEYS)
+        return int(row[0])
 
     async def destroy_keys(self, owner: Owner) -> int:
         """Delete the keys that a person's secrets are sealed under; say how many there were.
