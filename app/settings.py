@@ -208,7 +208,9 @@ class Settings(BaseSettings):
         False, description="Whether people may add servers of their own, by a public HTTPS URL."
     )
     mcp_folder: Path = Field(
-        Path(".stoa/mcp"), description="Where tool servers' own folders are made, one per user."
+        Path(".stoa/mcp"),
+        description="Where tool servers' own folders are made, one per user. One service's alone:"
+        " what is no user's of its is deleted.",
     )
     mcp_sandbox: Literal["auto", "bubblewrap", "none"] = Field(
         "auto",
