@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -35,7 +36,7 @@ from tests.support.tool_servers.http import http_tool_server
 from tests.support.vaults import keys_of
 
 TABLE = Path(__file__).parents[2] / "docs" / "data-flows.md"
-PAGE = "pages.example"
+PAGE = f"{uuid4().hex}.com"
 """A host that nobody has: looking it up is all that can be done about it."""
 PATIENCE = 30
 LOOK_SECONDS = 0.1
@@ -66,18 +67,29 @@ class World:
         return {self.places.get(each, each) for each in taken}
 
 
+def resolvers() -> set[str]:
+    """Where names are looked up."""
+    lines = Path("/etc/resolv.conf").read_text(encoding="utf-8").splitlines()
+    servers = (line.split()[1] for line in lines if line.startswith("nameserver "))
+    return {f"[{each}]:53" if ":" in each else f"{each}:53" for each in servers}
+
+
 def place(url: str) -> str:
     parts = urlsplit(url)
     return f"{socket.gethostbyname(parts.hostname or '')}:{parts.port}"
 
 
 @pytest.fixture
-async def world(template: TestDatabase, tmp_path: Path) -> AsyncIterator[World]:
+def guard(tmp_path: Path) -> Guard:
     if not sys.platform.startswith("linux") or shutil.which("cc") is None:
         if os.environ.get("CI"):
             pytest.fail("connections cannot be noted without Linux and a C compiler")
         pytest.skip("connections are noted on Linux, by what a C compiler makes")
-    guard = Guard.compiled(tmp_path)
+    return Guard.compiled(tmp_path)
+
+
+@pytest.fixture
+async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
         door = await stack.enter_async_context(front_door())
         far = await stack.enter_async_context(http_tool_server())
@@ -85,7 +97,6 @@ async def world(template: TestDatabase, tmp_path: Path) -> AsyncIterator[World]:
         protected = await stack.enter_async_context(protected_mcp_server(authorization))
         (tmp_path / "logs").mkdir()
         deployment = await stack.enter_async_context(deployed(template, tmp_path / "logs"))
-        deployment.model.plan.models = ("smollm2", "minilm")
         credential = {"kind": "oauth", "origins": [authorization.origin]}
         near = Path(__file__).parents[1] / "support" / "tool_servers" / "stdio.py"
         servers = {
@@ -95,10 +106,6 @@ async def world(template: TestDatabase, tmp_path: Path) -> AsyncIterator[World]:
         }
         catalogue = tmp_path / "mcp.json"
         catalogue.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
-        pools = [
-            {"name": "talk", "url": deployment.model.url, "model": "smollm2"},
-            {"name": "compare", "url": deployment.model.url, "model": "minilm"},
-        ]
         settings = {
             **guard.environment,
             "STOA_MCP_CONFIG": str(catalogue),
@@ -106,8 +113,7 @@ async def world(template: TestDatabase, tmp_path: Path) -> AsyncIterator[World]:
             "STOA_MCP_SANDBOX": "none",
             "STOA_VAULT_KEYS": keys_of("k1"),
             "STOA_PUBLIC_URL": door.url,
-            "STOA_EMBEDDING_MODEL": "minilm",
-            "STOA_POOL": json.dumps(pools),
+            "STOA_EMBEDDING_MODEL": "smollm2",
             "LANGSMITH_TRACING": "true",
             "LANGSMITH_API_KEY": "a key",
             "HTTPS_PROXY": "http://127.0.0.1:9",
@@ -127,6 +133,7 @@ async def world(template: TestDatabase, tmp_path: Path) -> AsyncIterator[World]:
                 place(far.url): "tool server",
                 place(protected.url): "tool server (protected)",
                 place(authorization.origin): "authorization server",
+                **dict.fromkeys(resolvers(), "name"),
             },
         )
 
@@ -138,8 +145,9 @@ def database_url(deployment: Deployment) -> str:
 async def lives_through_everything(world: World) -> None:
     """Connects a server, has every tool called, takes everything along, and leaves."""
     async with world.door.browser(f"ada-{uuid4().hex[:6]}") as browser:
-        begun = (await browser.post("/connections/protected/authorize")).json()
-        await browser.get(await visit(begun["authorization_url"]))
+        begin = await browser.post("/connections/protected/authorize")
+        assert begin.status_code == 200, begin.text
+        await browser.get(await visit(begin.json()["authorization_url"]))
         await until_available(browser, "protected")
         world.deployment.model.enqueue(Script(tool_calls=EVERY_TOOL), Script(text="Done."))
         run = await start_run(browser, str(uuid4()), if_not_exists="create")
@@ -162,13 +170,43 @@ async def until_available(browser: httpx.AsyncClient, server: str) -> None:
             await asyncio.sleep(LOOK_SECONDS)
 
 
+WAYS_OUT = """
+import asyncio, socket, subprocess, sys, uvloop, psycopg
+async def connect():
+    try:
+        await asyncio.open_connection("localhost", 9)
+    except OSError:
+        pass
+uvloop.run(connect())
+try:
+    psycopg.connect("postgresql://127.0.0.2:9/x")
+except psycopg.OperationalError:
+    pass
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.3", 9))
+subprocess.run([sys.executable, "-c", ""], env={}, check=True)
+"""
+
+
+class TestTheGuard:
+    def test_notes_connections_packets_names_and_programs_of_every_library(
+        self, guard: Guard
+    ) -> None:
+        environment = {**os.environ, **guard.environment}
+        subprocess.run([sys.executable, "-c", WAYS_OUT], env=environment, check=True)
+        assert guard.noted("connect") >= {"127.0.0.1:9", "127.0.0.2:9"}
+        assert guard.noted("send") == {"127.0.0.3:9"}
+        assert "localhost" in guard.noted("name")
+        assert guard.noted("program") == {sys.executable}
+
+
 class TestWhatLeavesTheProcesses:
     async def test_goes_to_what_the_table_lists_and_nowhere_else(self, world: World) -> None:
         await lives_through_everything(world)
-        assert world.ways() == {*world.places.values()}
+        ways = world.ways()
+        assert ways == {*world.places.values()}
         listed = TABLE.read_text(encoding="utf-8")
-        assert all(f"`{way.partition(' (')[0]}`" in listed for way in world.ways())
-        # Whoever stands in for the proxy and for LangSmith was not even looked up.
-        literal = {urlsplit(f"//{each}").hostname for each in world.places}
-        assert world.guard.noted("name") - literal - {"localhost"} == {PAGE}
+        assert all(f"`{way.partition(' (')[0]}`" in listed for way in ways)
+        # The name servers are asked for pages' names; the C library only for what settings name.
+        settled = {urlsplit(f"//{each}").hostname for each in world.places}
+        assert world.guard.noted("name") <= settled | {"localhost"}
         assert world.guard.noted("program") == world.programs
