@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,17 +13,17 @@ from starlette.responses import Response
 
 from app.api.answers import json_answer
 from app.api.dependencies import IN_TURN, OpenStreamDep, PrincipalDep, ServicesDep
-from app.api.downloads import download
+from app.api.downloads import attachment, download
 from app.api.export_schemas import DataView, ExportQuery
 from app.api.openapi import problems
-from app.export.conversation import conversation_file, find_heading, read_conversation
+from app.export.headings import find_heading
 from app.export.kept import kept_of
 from app.export.names import safe_name
 from app.sharing import retention_times
 
 if TYPE_CHECKING:
-    from app.export.conversation import Conversation, Format
-    from tenancy.principal import UserId
+    from app.export.conversation import Format
+    from app.export.headings import Heading
 
 router = APIRouter(tags=["leaving"], dependencies=[IN_TURN])
 
@@ -97,18 +96,15 @@ async def export_thread(
     principal: PrincipalDep,
     services: ServicesDep,
     query: Annotated[ExportQuery, Query()],
-    _slot: OpenStreamDep,
 ) -> Response:
     """Take along one conversation, as Markdown or as one message a line."""
     async with services.database.reading(principal) as tx:
         heading = await find_heading(tx, thread_id)
-    conversation = await read_conversation(services.history, principal, heading)
-    return download(
-        services,
-        principal,
-        _bytes_of(principal.user_id, conversation, query.format),
-        name=f"{safe_name(heading.title or '')}.{query.format}",
+    files = await services.conversations.files(principal, heading, (query.format,))
+    return Response(
+        b"".join(piece.data for piece in files[query.format]),
         media_type=_MEDIA_TYPES[query.format],
+        headers={"Content-Disposition": attachment(_file_name(heading, query.format))},
     )
 
 
@@ -125,9 +121,5 @@ async def get_own_data(principal: PrincipalDep, services: ServicesDep) -> Respon
     )
 
 
-async def _bytes_of(
-    user_id: UserId, conversation: Conversation, form: Format
-) -> AsyncGenerator[bytes, None]:
-    async with aclosing(conversation_file(user_id, conversation, form)) as parts:
-        async for part in parts:
-            yield part.data
+def _file_name(heading: Heading, form: Format) -> str:
+    return f"{safe_name(heading.title or '')}.{form}"

@@ -24,6 +24,7 @@ from app.connections.standing import UserConnections
 from app.databases import dispatch_settings, listen_dsn, service_settings
 from app.erasure.hashing import identity_hashes
 from app.erasure.requests import ErasureRequests
+from app.export.conversation import Conversations
 from app.export.everything import Everything
 from app.export.ongoing import OngoingExports
 from app.memory.memories import Memories
@@ -72,6 +73,7 @@ class Services:
     announcer: Announcer
     streams: OpenStreams
     turns: RequestTurns
+    conversations: Conversations
     everything: Everything
     exports: OngoingExports
     readiness: Readiness
@@ -132,6 +134,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         acts = Acts(settings)
         stack.push_async_callback(acts.close)
         history = ThreadHistory(database, pool, graphs)
+        conversations = Conversations(history)
         yield Services(
             settings=settings,
             limits=default_limits(settings),
@@ -152,7 +155,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             announcer=announcer,
             streams=streams,
             turns=RequestTurns(),
-            everything=Everything(database, history, settings.mcp_folder),
+            conversations=conversations,
+            everything=Everything(database, conversations, settings.mcp_folder),
             exports=OngoingExports(),
             readiness=Readiness(settings, database_settings),
             scheduler_admin=scheduler_admin,

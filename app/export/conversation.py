@@ -1,46 +1,31 @@
-"""One conversation, whole, and as a file.
+"""One conversation, as a file for people or for programs.
 
-A conversation is held in memory while it is written: its newest state, of which a thread may have
-no more than about 16 MB as it is stored (``app/runs/thread_size.py``).
+While they are written, its newest state is held in memory, of which a thread may have about 16 MB
+as it is stored (``app/runs/thread_size.py``). So that is one conversation at a time in the whole
+process; what is kept of one until it has been sent are the files' bytes.
 """
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from datetime import UTC
 from typing import TYPE_CHECKING, Any, Literal
-
-import sqlalchemy as sa
 
 from app.export.archive import Content
 from app.export.markdown import conversation_markdown
 from app.runs.large_work import in_turn
 from app.runs.sizes import LARGE_BYTES
 from app.runs.wire import to_json
-from tenancy.errors import ThreadNotFound
-from tenancy.tables import threads
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Sequence
-    from datetime import datetime
-    from uuid import UUID
+    from collections.abc import Iterator, Sequence
 
+    from app.export.headings import Heading
     from app.runs.history import ThreadHistory
-    from tenancy.database.tenant import TenantRead
     from tenancy.principal import Owner, UserId
 
 Format = Literal["md", "jsonl"]
 FORMATS: tuple[Format, ...] = ("md", "jsonl")
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """Which conversation it is. Times in UTC."""
-
-    thread_id: UUID
-    title: str | None
-    created_at: datetime
-    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,66 +40,42 @@ class Conversation:
     """What the person is asked."""
 
 
-_COLUMNS = (threads.c.thread_id, threads.c.title, threads.c.created_at, threads.c.updated_at)
-_HEADINGS = sa.select(*_COLUMNS).where(threads.c.deleted_at.is_(None))
+class Conversations:
+    """Makes files of conversations, one conversation at a time."""
+
+    def __init__(self, history: ThreadHistory) -> None:
+        self._history = history
+        self._turn = asyncio.Lock()
+
+    async def files(
+        self, owner: Owner, heading: Heading, forms: Sequence[Format] = FORMATS
+    ) -> dict[Format, list[Content]]:
+        """A conversation in some forms, each in pieces, with a row for each message.
+
+        Raises:
+            ThreadNotFound: it was deleted since it was found.
+        """
+        async with self._turn:
+            conversation = await self._read(owner, heading)
+            return {form: await _pieces(owner.user_id, conversation, form) for form in forms}
+
+    async def _read(self, owner: Owner, heading: Heading) -> Conversation:
+        state = await self._history.state(owner, heading.thread_id)
+        values = state["values"]
+        messages, others = [], values
+        if isinstance(values, dict) and isinstance(values.get("messages"), list):
+            messages = values["messages"]
+            others = {name: value for name, value in values.items() if name != "messages"}
+        waits_for = [each["value"] for each in state["interrupts"]]
+        return Conversation(heading, messages, others, waits_for)
 
 
-async def find_heading(tx: TenantRead, thread_id: UUID) -> Heading:
-    """A thread's heading.
-
-    Raises:
-        ThreadNotFound: the user has no such thread.
-    """
-    row = await tx.first(_HEADINGS.where(threads.c.thread_id == thread_id))
-    if row is None:
-        raise ThreadNotFound
-    return _heading(row)
-
-
-async def next_headings(tx: TenantRead, after: Heading | None, most: int) -> list[Heading]:
-    """Headings, the thread that was made first first; only those after one that is given."""
-    query = _HEADINGS
-    if after is not None:
-        at, thread_id = threads.c.created_at, threads.c.thread_id
-        query = query.where(at >= after.created_at).where(
-            (at > after.created_at) | (thread_id < after.thread_id)
-        )
-    # An index has the newest first, and of those of one moment the lowest id; from its end on.
-    query = query.order_by(threads.c.created_at, threads.c.thread_id.desc()).limit(most)
-    return [_heading(row) for row in await tx.all(query)]
-
-
-def _heading(row: sa.Row[Any]) -> Heading:
-    at, changed = row.created_at.astimezone(UTC), row.updated_at.astimezone(UTC)
-    return Heading(row.thread_id, row.title, at, changed)
-
-
-async def read_conversation(history: ThreadHistory, owner: Owner, heading: Heading) -> Conversation:
-    """A thread with its newest state.
-
-    Raises:
-        ThreadNotFound: it was deleted since it was found.
-    """
-    state = await history.state(owner, heading.thread_id)
-    values = state["values"]
-    messages, others = [], values
-    if isinstance(values, dict) and isinstance(values.get("messages"), list):
-        messages = values["messages"]
-        others = {name: value for name, value in values.items() if name != "messages"}
-    waits_for = [each["value"] for each in state["interrupts"]]
-    return Conversation(heading, messages, others, waits_for)
-
-
-async def conversation_file(
-    user_id: UserId, conversation: Conversation, form: Format
-) -> AsyncGenerator[Content, None]:
-    """A conversation as a file, made piece by piece, with a row for each message."""
+async def _pieces(user_id: UserId, conversation: Conversation, form: Format) -> list[Content]:
     parts = _markdown(conversation) if form == "md" else _lines(conversation)
-    while True:
-        part = await in_turn(user_id, _some, parts)
-        if not part.data:
-            return
-        yield part
+    pieces = []
+    while (piece := await in_turn(user_id, _some, parts)).data:
+        pieces.append(piece)
+    return pieces
 
 
 def _markdown(conversation: Conversation) -> Iterator[Content]:

@@ -14,15 +14,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.export.archive import Archive, Content, Member
-from app.export.conversation import (
-    FORMATS,
-    Conversation,
-    Heading,
-    conversation_file,
-    next_headings,
-    read_conversation,
-)
 from app.export.folder import FolderFiles, FoundFile, LeftOut
+from app.export.headings import Heading, next_headings
 from app.export.manifest import NAME, manifest
 from app.export.names import safe_name
 from app.tools.stdio.folders import owner_folder
@@ -30,12 +23,12 @@ from tenancy.errors import NotFound, ServiceUnavailable, StoaError, UserUnavaila
 from tenancy.export.rows import OwnRows
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from app.runs.history import ThreadHistory
+    from app.export.conversation import Conversations, Format
     from tenancy.database.tenant import TenantDatabase
-    from tenancy.principal import Owner, UserId
+    from tenancy.principal import Owner
 
 log = structlog.get_logger(__name__)
 
@@ -53,9 +46,11 @@ class ExportCut(ServiceUnavailable):
 class Everything:
     """Makes archives. One at a time is enough for anybody; whoever asks for them sees to that."""
 
-    def __init__(self, database: TenantDatabase, history: ThreadHistory, folders: Path) -> None:
+    def __init__(
+        self, database: TenantDatabase, conversations: Conversations, folders: Path
+    ) -> None:
         self._database = database
-        self._history = history
+        self._made = conversations
         self._folders = folders
         self._rows = OwnRows(database)
 
@@ -92,7 +87,9 @@ class Everything:
         await self._rows.tables(owner)  # not for somebody who left meanwhile
         has_files = self._folder(owner).is_dir()
         said = manifest(owner.user_id, made_at, archive.written, left_out, has_files=has_files)
-        async with aclosing(archive.write(Member(NAME, _whole(said), has_rows=False))) as pieces:
+        async with aclosing(
+            archive.write(Member(NAME, _given([Content(said)]), has_rows=False))
+        ) as pieces:
             async for piece in pieces:
                 yield piece
         yield archive.end()
@@ -124,45 +121,36 @@ class Everything:
         while headings := await self._headings(owner, last):
             for last in headings:
                 number += 1
-                conversation = await self._conversation(owner, last, left_out)
-                if conversation is None:
-                    continue
-                for member in _files(owner.user_id, conversation, number):
-                    yield member
-                del conversation, member  # before the next one is read
+                name = f"conversations/{number:05}-{safe_name(last.title or '')}"
+                about = {"thread_id": str(last.thread_id)}
+                for form, pieces in (await self._files(owner, last, left_out)).items():
+                    content = _given(pieces)
+                    yield Member(f"{name}.{form}", content, about, has_rows=form == "jsonl")
 
     async def _headings(self, owner: Owner, last: Heading | None) -> list[Heading]:
         async with self._database.reading(owner) as tx:
             return await next_headings(tx, last, HEADINGS_AT_ONCE)
 
-    async def _conversation(
+    async def _files(
         self, owner: Owner, heading: Heading, left_out: list[LeftOut]
-    ) -> Conversation | None:
-        """A conversation; none where it was deleted meanwhile, or no graph here can read it."""
+    ) -> dict[Format, list[Content]]:
+        """A conversation's; none where it was deleted meanwhile, or no graph here can read it."""
         try:
-            return await read_conversation(self._history, owner, heading)
+            return await self._made.files(owner, heading)
         except NotFound:
-            return None
+            return {}
         except StoaError:
             raise
         except Exception as error:  # noqa: BLE001 - one must not keep all the rest
             log.warning("a conversation could not be exported", error=type(error).__name__)
             left_out.append(LeftOut(f"conversations/{heading.thread_id}", UNREADABLE))
-            return None
+            return {}
 
     def _folder(self, owner: Owner) -> Path:
         return owner_folder(self._folders, owner.user_id)
 
 
-def _files(user_id: UserId, conversation: Conversation, number: int) -> Iterator[Member]:
-    """A conversation for people, and for programs."""
-    heading = conversation.heading
-    name = f"conversations/{number:05}-{safe_name(heading.title or '')}"
-    about = {"thread_id": str(heading.thread_id)}
-    for form in FORMATS:
-        content = conversation_file(user_id, conversation, form)
-        yield Member(f"{name}.{form}", content, about, has_rows=form == "jsonl")
-
-
-async def _whole(data: bytes) -> AsyncGenerator[Content, None]:
-    yield Content(data)
+async def _given(pieces: list[Content]) -> AsyncGenerator[Content, None]:
+    """Pieces that are there already, each for as long as it is needed."""
+    while pieces:
+        yield pieces.pop(0)

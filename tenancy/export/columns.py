@@ -1,8 +1,8 @@
 """What of a person's rows is handed out, and in which form. Declared once, next to the tables.
 
 Everything is, as PostgreSQL has it in JSON, but for what is named here. What no JSON can hold, a
-``bytea``, has to be decided: ``tests/integration/api/test_export.py`` fails for one that is in none of
-these lists.
+``bytea``, has to be decided on: ``tests/integration/api/test_export.py`` fails for one that is in
+none of these lists.
 """
 
 from __future__ import annotations

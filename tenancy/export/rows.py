@@ -10,10 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tenancy.database.retry import while_database_is_away
 from tenancy.export.columns import AS_JSON, WITHHELD
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+
+    import asyncpg
 
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import Owner
@@ -52,7 +55,7 @@ class OwnRows:
     """A person's rows, in every table that has any; also while they are suspended.
 
     Everything raises ``UserUnavailable`` once they are being erased, or gone, and
-    ``DatabaseUnavailable`` while Postgres cannot be reached.
+    ``DatabaseUnavailable`` while Postgres cannot be reached; a piece is waited for a few seconds.
     """
 
     def __init__(self, database: TenantDatabase) -> None:
@@ -72,11 +75,15 @@ class OwnRows:
         """A table's rows, read as the caller asks for more."""
         about = (table, sorted(WITHHELD.get(table, ())), sorted(AS_JSON.get(table, ())))
         after: list[str] | None = None
-        while found := await self._database.call(owner, _READ, *about, after, rows, size):
+        while found := await self._read(owner, *about, after, rows, size):
             after = found[-1]["key"]
             piece = Piece(b"".join(row["line"] + b"\n" for row in found), len(found))
             del found  # a reader may take its time
             yield piece
+
+    async def _read(self, owner: Owner, *about: object) -> list[asyncpg.Record]:
+        """A piece; reading one twice changes nothing."""
+        return await while_database_is_away(self._database.call, owner, _READ, *about)
 
     async def sizes(self, owner: Owner, *, most_rows: int) -> list[TableSize]:
         """How much each table has, without looking at more than so many rows of any."""

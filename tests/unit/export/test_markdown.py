@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from app.export.conversation import Conversation, Heading
+from app.export.conversation import Conversation
+from app.export.headings import Heading
 from app.export.markdown import conversation_markdown
 from app.export.markup import code, fenced, quoted, words
 from app.tools.outcomes import METADATA, Outcome
