@@ -176,8 +176,10 @@ BEGIN
   IF FOUND THEN
     INSERT INTO public.erasure_stops (erasure_id, worker_id) VALUES (p_erasure, p_worker)
     ON CONFLICT (erasure_id, worker_id) DO NOTHING;
-    UPDATE public.erasures e SET folders_deleted = e.folders_deleted + p_folders
-    WHERE e.erasure_id = p_erasure AND p_folders > 0;
+    IF FOUND AND p_folders > 0 THEN
+      UPDATE public.erasures e SET folders_deleted = e.folders_deleted + p_folders
+      WHERE e.erasure_id = p_erasure;
+    END IF;
   END IF;
 END $$;
 

@@ -355,6 +355,7 @@ class TestAnyTwoAtOnce:
         """Each pair in one situation; at night in all of them, and more than once."""
         calls = scene.calls()
         situation = request.node.callspec.params["scene"]
+        pairs: Iterator[tuple[str, str]]
         if situation == LEAVING:
             # Whatever is bound to the person is refused.
             leaving = scene.of_leaving()
