@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
 import signal
@@ -9,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from app.dev.child import RunAs
 from app.dev.ports import free_port
 from app.dev.supervisor.folder import open_folder
+from app.erasure.receipts import verify_receipt
 from tests.support.development import READY, Command, stoa
 from tests.support.model_server import ScriptedModelServer
 from tests.support.weights import give_weights
@@ -70,6 +73,18 @@ async def signed_in(command: Command, name: str) -> AsyncIterator[httpx.AsyncCli
         yield client
 
 
+async def left(client: httpx.AsyncClient) -> dict[str, Any]:
+    """The erasure of whoever is signed in, once it is done."""
+    begun = await client.delete("/me")
+    assert begun.status_code == 202, begun.text
+    async with asyncio.timeout(60):
+        while True:
+            found: dict[str, Any] = (await client.get(begun.headers["Location"])).json()
+            if found["state"] == "done":
+                return found
+            await asyncio.sleep(0.05)
+
+
 class TestRunning:
     async def test_it_serves_until_ctrl_c_and_leaves_no_process(
         self, tmp_path: Path, ollama: str
@@ -82,6 +97,12 @@ class TestRunning:
                 own = {"name": "mine", "url": "https://mcp.invalid.net/", "credential": KEYED}
                 added = await client.post("/connections", json=own)
                 assert added.status_code == 201, added.text  # there is a vault to keep a key in
+                erasure = await left(client)
+                published = (await client.get("/.well-known/jwks.json")).content
+                claims = verify_receipt(erasure["receipt"], published)
+            assert claims["erasure_id"] == erasure["erasure_id"]
+            kept = tmp_path / "data" / "tombstones" / f"{erasure['erasure_id']}.json"
+            assert kept.is_file()
             command.interrupt()
             assert await command.ended() == 0
             assert await command.leaves_nothing()
