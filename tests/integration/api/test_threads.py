@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -50,6 +51,46 @@ class TestAThread:
         assert (await http.delete(f"/threads/{thread_id}")).status_code == 204
         gone = await http.get(f"/threads/{thread_id}")
         assert (gone.status_code, gone.json()["code"]) == (404, "thread_not_found")
+
+
+class TestAThreadWithATimeOfItsOwn:
+    async def test_says_when_that_is_over(self, service: RunningService) -> None:
+        client = service.sdk("passer-by")
+        made = await client.threads.create(ttl=90)
+        found: Any = await client.threads.get(made["thread_id"], include=["ttl"])
+        kept = found.pop("ttl")
+        assert found == made
+        assert (kept["strategy"], kept["ttl_minutes"]) == ("delete", 90)
+        changed_at, ends_at = map(datetime.fromisoformat, (found["updated_at"], kept["expires_at"]))
+        assert ends_at - changed_at == timedelta(minutes=90)
+
+    async def test_gets_another_one_or_none(self, service: RunningService) -> None:
+        client, http = service.sdk("passer-by"), service.client("passer-by")
+        path = f"/threads/{(await client.threads.create(ttl=90))['thread_id']}"
+
+        async def minutes() -> Any:
+            found = (await http.get(path, params={"include": "ttl"})).json()
+            return found["ttl"] and found["ttl"]["ttl_minutes"]
+
+        for body, then in (
+            ({"ttl": {"ttl": 0.5, "strategy": "delete"}}, 0.5),
+            ({"metadata": {"a": 1}}, 0.5),
+            ({"ttl": 7}, 7),
+            ({"ttl": None}, None),
+        ):
+            assert (await http.patch(path, json=body)).status_code == 200
+            assert await minutes() == then
+
+    @pytest.mark.parametrize(
+        "ttl", [0, -1, 1e9, "5", True, {"ttl": 5, "strategy": "keep_latest"}, {"ttl": 5, "x": 1}]
+    )
+    async def test_cannot_have_one_that_means_nothing_here(
+        self, service: RunningService, ttl: Any
+    ) -> None:
+        http = service.client("passer-by")
+        assert (await http.post("/threads", json={"ttl": ttl})).status_code == 422
+        thread_id = (await http.post("/threads", json={})).json()["thread_id"]
+        assert (await http.patch(f"/threads/{thread_id}", json={"ttl": ttl})).status_code == 422
 
 
 class TestASearch:

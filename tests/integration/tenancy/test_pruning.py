@@ -168,6 +168,12 @@ async def states(talk: Conversation) -> dict[str, Any]:
     return found
 
 
+async def others(talk: Conversation) -> list[tuple[Any, ...]]:
+    """What everybody else has."""
+    rows = (await talk.rows())["checkpoints"]
+    return [row for row in rows if row[0] != talk.person.user_id]
+
+
 async def count(talk: Conversation) -> int:
     rows = await talk.rows()
     return sum(len(rows[table]) for table in TABLES)
@@ -186,42 +192,38 @@ class TestAThreadWhoseOldStatesArePruned:
         talk = await begin(kind)
         await turns(talk, *talk.said)
         await age(talk)
-        await talk.say("f")
-        before, messages = await states(talk), await talk.messages()
-        while True:
+        await talk.say("young")
+        before, messages, bobs = await states(talk), await talk.messages(), await others(talk)
+        left, done = before, False
+        while not done:
             ((dropped, done),) = await talk.tenants.call(
-                talk.person, PRUNE, talk.thread_id, MONTH, 15
+                talk.person, PRUNE, talk.thread_id, MONTH, 40
             )
             left = await states(talk)
             assert left == {each: before[each] for each in left}
             assert await talk.messages() == messages
-            assert dropped <= 15
-            if done:
-                break
+            assert dropped <= 40
         assert len(left) < len(before)
         assert set(sorted(before)[-3:]) <= set(left), "the turn that is young is there, whole"
+        rows = await talk.rows()
+        assert await prune(talk) == [0]
+        assert await talk.rows() == rows
+        assert await others(talk) == bobs
 
     @every_kind
-    async def test_goes_on_from_where_it_was(self, kind: type[DeltaTalk], begin: Begin) -> None:
-        talk = await begin(kind)
-        await turns(talk, *talk.said)
-        await age(talk)
-        messages = await talk.messages()
-        await prune(talk)
-        await talk.say("on")
-        assert await talk.messages() == [*messages, "on", "to on"]
-        assert talk.prompts[-1] == [*messages, "on"]
-
-    @every_kind
-    async def test_is_forked_from_whatever_is_left(
+    async def test_goes_on_from_where_it_was_and_is_forked_from_whatever_is_left(
         self, kind: type[DeltaTalk], begin: Begin
     ) -> None:
         talk = await begin(kind)
         await turns(talk, *talk.said)
         await age(talk)
-        before = await states(talk)
+        messages, before = await talk.messages(), await states(talk)
         await prune(talk)
-        for checkpoint_id in await states(talk):
+        left = await states(talk)
+        await talk.say("on")
+        assert await talk.messages() == [*messages, "on", "to on"]
+        assert talk.prompts[-1] == [*messages, "on"]
+        for checkpoint_id in left:
             saver = StateSaver(talk.pool, talk.tenants, talk.person)
             head = await saver.aget_tuple(talk.config)
             assert head is not None
@@ -231,20 +233,6 @@ class TestAThreadWhoseOldStatesArePruned:
             await saver.write(head.config["configurable"]["checkpoint_id"])
             now = (await talk.graph(saver).aget_state(forked)).values
             assert str(now["messages"]) == before[checkpoint_id][0].get("messages", "[]")
-
-    @every_kind
-    async def test_loses_nothing_twice_and_leaves_others_alone(
-        self, kind: type[DeltaTalk], begin: Begin
-    ) -> None:
-        talk = await begin(kind)
-        await turns(talk, *talk.said)
-        await age(talk)
-        bobs = [row for row in (await talk.rows())["checkpoints"] if row[0] != talk.person.user_id]
-        assert sum(await prune(talk)) > 0
-        rows = await talk.rows()
-        assert await prune(talk) == [0]
-        assert await talk.rows() == rows
-        assert bobs == [row for row in rows["checkpoints"] if row[0] != talk.person.user_id]
 
     async def test_keeps_a_graph_of_whole_states_to_its_last_turn(self, begin: Begin) -> None:
         talk = await begin(WholeTalk)
