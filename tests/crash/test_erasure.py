@@ -19,6 +19,7 @@ from app.tools.stdio.folders import owner_folder
 from tenancy.principal import UserId
 from tests.crash.stage import Stage
 from tests.crash.traces import Traces
+from tests.support.deployment import QUICK_LEASE
 from tests.support.faulty.fault import Fault
 from tests.support.frames import new_thread, read_run, start_run
 from tests.support.model_server import Body, Script, ToolCall, last_user_text
@@ -39,12 +40,6 @@ DEATHS = (
     "erasure.verified",
     "erasure.signed",
 )
-SHORT_LEASE = {
-    "STOA_LEASE_SECONDS": "1.5",
-    "STOA_HEARTBEAT_SECONDS": "0.3",
-    "STOA_REAP_SECONDS": "0.2",
-    "STOA_SEAT_COOLDOWN_SECONDS": "0.2",
-}
 
 
 def scripted(body: Body) -> Script:
@@ -108,7 +103,8 @@ def place(tmp_path: Path, server: RecordingServer, stage: Stage) -> Place:
         "STOA_VAULT_KEYS": keys_of("vault"),
         "STOA_SIGNING_KEYS": keys_of("signing"),
         "STOA_TOMBSTONE_FOLDER": str(tmp_path / "tombstones"),
-        **SHORT_LEASE,
+        "STOA_SEAT_COOLDOWN_SECONDS": "0.2",
+        **QUICK_LEASE,
     }
     return Place(tmp_path, settings, [tmp_path, stage.deployment.logs])
 
@@ -171,32 +167,50 @@ def children_of(*workers: StoaProcess) -> list[psutil.Process]:
     return [each for each in found if str(QUICK) in each.cmdline()]
 
 
+def connected(worker: StoaProcess, server: RecordingServer) -> bool:
+    """Whether a worker has a connection to the server by HTTP."""
+    port = int(server.url.split(":")[2].split("/")[0])
+    connections = psutil.Process(worker.process.pid).net_connections("tcp")
+    return any(each.raddr and each.raddr.port == port for each in connections)
+
+
+async def under_way(
+    stage: Stage, place: Place, leaver: Leaver
+) -> tuple[StoaProcess, StoaProcess, StoaProcess]:
+    """Three workers with connections of theirs open, two of them in the midst of an answer.
+
+    Besides, a run waits for them, one for another to end, and one for its time.
+    """
+    deployment, stalls = stage.deployment, stage.deployment.stalls
+    one_at_a_time = {**place.settings, "STOA_WORKER_CONCURRENCY": "1"}
+    zombie = await deployment.start_worker(**one_at_a_time)
+    assert await leaver.hear(await leaver.say("Use")) == "success"
+    busy = await new_thread(leaver.client)
+    await leaver.say("Stall", busy)
+    await deployment.model.wait_for_stall(stalls + 1)
+    first = await deployment.start_worker(**one_at_a_time)
+    assert await leaver.hear(await leaver.say("Use")) == "success"
+    assert await leaver.hear(await leaver.say("Ask")) == "interrupted"
+    await leaver.say("Stall")
+    await deployment.model.wait_for_stall(stalls + 2)
+    second = await deployment.start_worker(**one_at_a_time)
+    assert await leaver.hear(await leaver.say("Use")) == "success"
+    await leaver.say("Wait", busy, multitask_strategy="enqueue")
+    await leaver.say("Later", after_seconds=3600)
+    return zombie, first, second
+
+
 class TestSomebodyWhoLeavesWithEverythingUnderWay:
     async def test_leaves_nothing_behind_and_nothing_of_them_comes_back(
         self, stage: Stage, place: Place, server: RecordingServer
     ) -> None:
-        deployment, stalls = stage.deployment, stage.deployment.stalls
-        one_at_a_time = {**place.settings, "STOA_WORKER_CONCURRENCY": "1"}
+        deployment = stage.deployment
         web = await deployment.start_web(**place.settings)
         leaver = await Leaver.arrived(stage, web, "leaver")
         traces = Traces(leaver.user_id, WORD)
-
-        # Three workers with connections of theirs open, two of them in the midst of an answer.
-        zombie = await deployment.start_worker(**one_at_a_time)
-        assert await leaver.hear(await leaver.say("Use")) == "success"
-        busy = await new_thread(leaver.client)
-        await leaver.say("Stall", busy)
-        await deployment.model.wait_for_stall(stalls + 1)
-        first = await deployment.start_worker(**one_at_a_time)
-        assert await leaver.hear(await leaver.say("Use")) == "success"
-        assert await leaver.hear(await leaver.say("Ask")) == "interrupted"
-        await leaver.say("Stall")
-        await deployment.model.wait_for_stall(stalls + 2)
-        second = await deployment.start_worker(**one_at_a_time)
-        assert await leaver.hear(await leaver.say("Use")) == "success"
-        await leaver.say("Wait", busy, multitask_strategy="enqueue")
-        await leaver.say("Later", after_seconds=3600)
-        assert len(children_of(zombie, first, second)) == 3
+        zombie, first, second = workers = await under_way(stage, place, leaver)
+        assert len(children_of(*workers)) == 3
+        assert all(connected(each, server) for each in workers)
         folder = owner_folder(place.people, UserId(leaver.user_id))
         async with deployment.superuser() as database:
             states = await database.fetch("SELECT state::text FROM runs WHERE ended_at IS NULL")
@@ -216,6 +230,8 @@ class TestSomebodyWhoLeavesWithEverythingUnderWay:
 
             assert not folder.exists()
             assert not children_of(first, second)
+            assert not connected(first, server)
+            assert not connected(second, server)
             assert await traces.found_in_database(database) == []
             zombie.thaw()
             async with asyncio.timeout(PATIENCE):

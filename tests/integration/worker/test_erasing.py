@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 import pytest
 
+from app.databases import dispatch_settings
+from app.tools.stdio.folders import make_folder
+from app.worker import erasing, letting_go
+from tenancy.erasure.records import ErasureDatabase
+from tenancy.principal import UserId
 from tests.support.frames import new_thread, read_run, start_run
 from tests.support.model_server import Script
 from tests.support.postgres import PostgresServer
-from tests.support.service import RunningService, Web, running_service
+from tests.support.service import RunningService, Web, running_service, running_worker
+from tests.support.tool_servers import pools
 from tests.support.vaults import keys_of
 
 PATIENCE = 30
@@ -69,6 +77,60 @@ class TestSomebodyWhoLeaves:
             after = await user_id(there)
             assert after != before
             assert await user_id(here) == after
+
+    async def test_is_let_go_of_though_nobody_says_a_word(
+        self, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(letting_go, "LOOK_SECONDS", 0.05)
+        monkeypatch.setattr(erasing, "LOOK_SECONDS", 0.05)
+        async with service_of(postgres, tmp_path) as service:
+            leaver = service.client("ada")
+            service.model.enqueue(Script(text="one two three", stall_at=1))
+            await start_run(leaver, await new_thread(leaver))
+            await service.model.wait_for_stall()
+            database = ErasureDatabase(dispatch_settings(service.settings))
+            whose = UserId(UUID(await user_id(leaver)))
+            begun = await database.begin(whose, "operator")
+            await until("done", leaver, f"/erasures/{begun}")
+            await service.model.wait_for_disconnect()
+            await database.close()
+
+    async def test_has_no_folder_any_more_though_a_process_of_theirs_makes_it_anew(
+        self, postgres: PostgresServer, tmp_path: Path
+    ) -> None:
+        async with service_of(postgres, tmp_path) as service:
+            leaver, stayer = service.client("ada"), service.client("ben")
+            gone, stays = [
+                make_folder(tmp_path / "mcp", UserId(UUID(await user_id(each))), "notes").parent
+                for each in (leaver, stayer)
+            ]
+            await leave(leaver)
+            assert (gone.exists(), stays.exists()) == (False, True)
+            gone.mkdir()
+            for folder in (gone, stays):
+                os.utime(folder, (0, 0))
+            async with running_worker(service.settings):  # as one is started anew
+                await pools.until(lambda: not gone.exists())
+            assert stays.exists()
+
+    async def test_reads_no_stream_on_at_a_process_that_did_not_hear_of_it(
+        self, postgres: PostgresServer, tmp_path: Path
+    ) -> None:
+        async with service_of(postgres, tmp_path) as service:
+            deaf = await service.start_web()
+            leaver, stayer = (service.client(each, url=deaf.url) for each in ("ada", "ben"))
+            async with (
+                leaver.stream("GET", "/events") as own,
+                stayer.stream("GET", "/events") as others,
+            ):
+                await deaf.services.tail.stop()
+                await leave(service.client("ada"))
+                await deaf.services.tail.start()  # its connection is there again
+                async with asyncio.timeout(PATIENCE):
+                    async for _ in own.aiter_raw():
+                        pass  # to its end
+                assert deaf.services.streams.count() == 1
+                assert not others.is_closed
 
     async def test_has_no_stream_open_any_more_and_nobody_else_loses_one(
         self, postgres: PostgresServer, tmp_path: Path
