@@ -66,15 +66,3 @@ class Tombstones:
 def tombstone_folder(settings: Settings) -> TombstoneFolder | None:
     """The folder of the settings; None where there is none."""
     return None if settings.tombstone_folder is None else TombstoneFolder(settings.tombstone_folder)
-
-
-async def drop_expired_files(settings: Settings, erasures: ErasureDatabase) -> int:
-    """Delete the files of tombstones whose time is over; return how many.
-
-    Raises:
-        DatabaseUnavailable: Postgres cannot be reached.
-    """
-    folder = tombstone_folder(settings)
-    if folder is None:
-        return 0
-    return await asyncio.to_thread(folder.drop_expired, await erasures.now())

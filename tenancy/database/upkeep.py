@@ -15,6 +15,7 @@ from tenancy.principal import UserId
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from datetime import datetime
     from uuid import UUID
 
     from tenancy.database.due import DropStatement, DueQuery
@@ -26,6 +27,7 @@ _USERS = """
     ORDER BY u.user_id LIMIT $2
 """
 _USERS_AT_ONCE = 5000
+_NOW = "SELECT clock_timestamp()"
 _MAY_LOOK = "SELECT has_column_privilege('idempotency_keys', 'created_at', 'SELECT')"
 
 
@@ -76,6 +78,12 @@ class UpkeepDatabase:
         """Delete up to so many rows that are nobody's and due."""
         (row,) = await self._calls.fetch(what.sql, most, *seconds)
         return Dropped(int(row[0]), max(row[1] or 0.0, 0.0))
+
+    async def now(self) -> datetime:
+        """The database's clock."""
+        (row,) = await self._calls.fetch(_NOW)
+        now: datetime = row[0]
+        return now
 
     async def count_rows(self, user_id: UserId) -> dict[str, int]:
         """How many rows each table has of a person, zeros too."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.erasure.tombstones import tombstone_folder
 from app.worker.retention.batches import Duty, OwnedDuty, SharedDuty
+from app.worker.retention.tombstone_files import TombstoneFiles
 from tenancy.database import due
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ def _of_threads(settings: Settings) -> list[Duty]:
 
 
 def _of_the_record(settings: Settings) -> list[Duty]:
+    folder = tombstone_folder(settings)
     record, usage = settings.audit_retention_seconds, settings.usage_retention_seconds
     found: list[Duty] = []
     if record:
@@ -100,4 +103,5 @@ def _of_the_record(settings: Settings) -> list[Duty]:
         SharedDuty("tombstones", due.TOMBSTONES),
         SharedDuty("erasure_stops", due.ERASURE_STOPS),
         SharedDuty("erasures", due.ERASURES, (settings.tombstone_seconds,)),
+        *([] if folder is None else [TombstoneFiles(folder)]),
     ]
