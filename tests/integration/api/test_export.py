@@ -98,6 +98,12 @@ async def keep_much(
     return user_id
 
 
+async def take(pieces: AsyncIterator[bytes], sent: list[bytes]) -> None:
+    """What comes, also where it is broken off."""
+    async for piece in pieces:
+        sent.append(piece)  # noqa: PERF401 - those before it is broken off count
+
+
 async def until(condition: Any) -> None:
     async with asyncio.timeout(PATIENCE):
         while not await condition():  # noqa: ASYNC110 - nothing tells
@@ -178,11 +184,10 @@ class TestEverything:
     ) -> None:
         _, thread, archive = taken
         assert archive.names("conversations") == [
-            "conversations/00001-Trains to ..Größe & back.md",
-            "conversations/00001-Trains to ..Größe & back.jsonl",
-            "conversations/00002-_nul.md",
-            "conversations/00002-_nul.jsonl",
-        ] or archive.names("conversations")[0].startswith("conversations/00001-Trains to")
+            f"conversations/{name}.{form}"
+            for name in ("00001-Trains to .. Größe & back", "00002-_nul")
+            for form in ("md", "jsonl")
+        ]
         text = archive.zip.read(archive.names("conversations")[0]).decode()
         assert f"## You\n\n> {TITLE}\n" in text
         assert "## Assistant\n" in text
@@ -322,15 +327,50 @@ class TestWhoeverReadsSlowly:
         superuser: asyncpg.Connection,
     ) -> None:
         user_id = await keep_much(superuser, slow)
-        sent = b""
         async with slow.stream("GET", "/me/export") as answer:
             pieces = answer.aiter_raw()
-            sent += await anext(pieces)
+            sent = [await anext(pieces)]
             await set_user_state(superuser, user_id, "erasing")
             with pytest.raises(httpx.RemoteProtocolError):
-                sent += b"".join([piece async for piece in pieces])
+                await take(pieces, sent)
         with pytest.raises(zipfile.BadZipFile):
-            zipfile.ZipFile(io.BytesIO(sent))
+            zipfile.ZipFile(io.BytesIO(b"".join(sent)))
+
+
+class TestWhatCannotBeRead:
+    async def test_as_a_row_breaks_the_archive_off(
+        self, leaving: RunningService, superuser: asyncpg.Connection
+    ) -> None:
+        http = leaving.client("broken")
+        await talk(http, "Hello")
+        await superuser.execute(
+            "UPDATE run_events SET data = '{' WHERE user_id = $1 AND seq = 1",
+            await user_of(http),
+        )
+        sent: list[bytes] = []
+        async with http.stream("GET", "/me/export") as answer:
+            assert answer.status_code == 200
+            with pytest.raises(httpx.RemoteProtocolError):
+                await take(answer.aiter_raw(), sent)
+        assert b"PK\5\6" not in b"".join(sent)  # with which every archive ends
+
+    async def test_as_a_conversation_is_named_and_the_rest_is_there(
+        self, leaving: RunningService, superuser: asyncpg.Connection
+    ) -> None:
+        http = leaving.client("garbled")
+        garbled, other = await talk(http, "Garbled"), await talk(http, "Other")
+        for table in ("checkpoint_blobs", "checkpoint_writes"):
+            await superuser.execute(
+                f"UPDATE {table} SET type = 'msgpack', blob = '\\xc1' WHERE thread_id = $1",
+                UUID(garbled),
+            )
+        archive = Archive(await http.get("/me/export"))
+        assert archive.names("conversations") == [
+            f"conversations/00002-Other.{form}" for form in ("md", "jsonl")
+        ]
+        (left_out,) = archive.manifest["left_out"]
+        assert left_out["path"] == f"conversations/{garbled}"
+        assert {row["thread_id"] for row in archive.rows("checkpoint_writes")} == {garbled, other}
 
 
 class TestWhoMayExport:
