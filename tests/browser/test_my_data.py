@@ -57,7 +57,7 @@ class TestMyData:
         await open_page(ada, "My data")
         await expect(kept(ada, "conversations").first).to_have_text("1")
         await expect(kept(ada, "runs").last).to_have_text("until you delete it, or leave")
-        await expect(kept(ada, "events").last).to_have_text(re.compile(r"\d+ days"))
+        await expect(kept(ada, "events").last).to_have_text(re.compile(r"deleted after \d+ days"))
 
         download, path = await saved(ada, ada.page.get_by_role("link", name="Download everything"))
         assert download.suggested_filename.endswith(".zip")

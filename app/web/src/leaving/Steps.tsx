@@ -16,23 +16,21 @@ const MARKS = {
 export function Steps({ state }: { state: ErasureState }) {
   const { t } = useTranslation();
   return (
-    <>
-      <ol className={classes.steps} aria-label={t("leaving.steps")}>
-        {STATES.map((step) => {
-          const standing = standingOf(step, state);
-          return (
-            <li
-              key={step}
-              className={classes.step}
-              data-standing={standing}
-              aria-current={standing === "now" ? "step" : undefined}
-            >
-              <span className={classes.mark}>{MARKS[standing]}</span>
-              {t(`leaving.step.${step}`)}
-            </li>
-          );
-        })}
-      </ol>
-    </>
+    <ol className={classes.steps} aria-label={t("leaving.steps")}>
+      {STATES.map((step) => {
+        const standing = standingOf(step, state);
+        return (
+          <li
+            key={step}
+            className={classes.step}
+            data-standing={standing}
+            aria-current={standing === "now" ? "step" : undefined}
+          >
+            <span className={classes.mark}>{MARKS[standing]}</span>
+            {t(`leaving.step.${step}`)}
+          </li>
+        );
+      })}
+    </ol>
   );
 }

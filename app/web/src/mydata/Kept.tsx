@@ -2,7 +2,7 @@ import { Text } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
 import type { KeptData } from "../api/data";
-import { bytesText, countText, spanText } from "../limits/amounts";
+import { bytesText, countText } from "../limits/amounts";
 import { keptApart, keptText, kindText } from "./dataText";
 import classes from "./MyData.module.css";
 
@@ -59,7 +59,7 @@ export function Kept({ data }: { data: KeptData }) {
       </table>
       {apart.map(({ kind, seconds }) => (
         <Text key={kind} size="sm" c="dimmed" mt="xs">
-          {t("data.kept.also", { kind: kindText(i18n, kind), span: spanText(i18n, seconds) })}
+          {t("data.kept.also", { kind: kindText(i18n, kind), until: keptText(i18n, seconds) })}
         </Text>
       ))}
     </div>

@@ -5,14 +5,15 @@ import { actionText, keptApart, keptText, kindText } from "./dataText";
 
 const texts = {
   language: "en",
-  t: ((key: string, values?: { n: string }) => (values ? `${key} ${values.n}` : key)) as never,
+  t: ((key: string, values: object = {}) =>
+    [key, ...Object.values(values).filter((each) => typeof each === "string")].join(" ")) as never,
 };
 
 describe("what is kept", () => {
   it("is kept for good where nothing else is said", () => {
     expect(keptText(texts, null)).toBe("data.kept.forGood");
     expect(keptText(texts, undefined)).toBe("data.kept.forGood");
-    expect(keptText(texts, 30 * 86_400)).toBe("span.days 30");
+    expect(keptText(texts, 30 * 86_400)).toBe("data.kept.after span.days 30");
   });
 
   it("has a name in the person's language, or, where it is newer than the page, its own", () => {

@@ -19,7 +19,8 @@ export function kindText({ t }: Pick<Texts, "t">, kind: string): string {
 
 /** For how long a kind is kept. What nothing is said of is kept like what has no end. */
 export function keptText(texts: Texts, seconds: number | null | undefined): string {
-  return seconds == null ? texts.t("data.kept.forGood") : spanText(texts, seconds);
+  if (seconds == null) return texts.t("data.kept.forGood");
+  return texts.t("data.kept.after", { span: spanText(texts, seconds) });
 }
 
 /** What is kept for a time of its own, and is no kind that is counted. */

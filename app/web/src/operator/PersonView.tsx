@@ -95,11 +95,7 @@ function PersonSections({ person }: { person: Person }) {
   return (
     <>
       <Section title={t("operator.person.account")}>
-        <div data-person={person.user_id}>
-          <Facts
-            facts={[[t("operator.people.findId"), <ShortId key="id" id={person.user_id} />]]}
-          />
-        </div>
+        <Facts facts={[[t("operator.people.findId"), <ShortId key="id" id={person.user_id} />]]} />
         <PersonFacts person={person} />
         <PersonActs person={person} />
       </Section>

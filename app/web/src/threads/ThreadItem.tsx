@@ -51,7 +51,7 @@ function ThreadMenu({ thread, onDelete }: Pick<ThreadItemProps, "thread" | "onDe
   const { t } = useTranslation();
   const { thread_id: id } = thread;
   return (
-    <Menu position="bottom-end" width={240} shadow="md">
+    <Menu position="bottom-end" width={270} shadow="md">
       <Menu.Target>
         <ActionIcon
           className={classes.menu}
