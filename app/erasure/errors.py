@@ -35,6 +35,13 @@ class TombstoneUnusable(StoaError):
     code = "tombstone_unusable"
 
 
+class RowsLeft(StoaError):
+    """Rows of somebody who leaves cannot be deleted: a fault of the schema's, or of its rules."""
+
+    code = "rows_left"
+    message = "Rows of a person who leaves cannot be deleted."
+
+
 class ReceiptRefused(StoaError):
     """A receipt is none, or was changed, or nobody whose keys are known has signed it."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from app import faults
+from app.erasure.errors import RowsLeft
 from tenancy.errors import UserUnavailable
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ LONGEST_LOOK_SECONDS = 1.0
 """Between two looks whether they have, each time longer."""
 ROWS = 1000
 """Rows that one transaction deletes."""
+TRIES = 10
+"""How often it is begun anew where the last row of all is referred to still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ class ErasureSteps:
 
         Raises:
             TombstoneNotWritten: what must stay cannot be kept.
+            RowsLeft: something cannot be deleted.
             DatabaseUnavailable: Postgres cannot be reached.
         """
         return await self._steps[job.step](job)
@@ -148,14 +152,16 @@ class ErasureSteps:
         leaver = _leaver(job)
         clock = asyncio.get_running_loop().time
         with suppress(UserUnavailable):  # gone already: whoever was at it before has died since
-            is_gone = False
-            while not is_gone:
+            for _ in range(TRIES):
                 began = clock()
                 while await self._rows.delete(leaver, ROWS):
                     faults.reach("erasure.batch")
                     await asyncio.sleep(clock() - began)  # others get as much of the database
                     began = clock()
-                is_gone = await self._rows.delete_user(leaver)
+                if await self._rows.delete_user(leaver):
+                    break
+            else:
+                raise RowsLeft
         faults.reach("erasure.deleted")
         return Taken("verify")
 

@@ -38,6 +38,7 @@ LOOK_SECONDS = 5.0
 where leases are shorter than this."""
 AGAIN_SECONDS = 1.0
 """When an erasure is taken up again that waits for others to let go."""
+AFTER_FAILURE_SECONDS = 5.0
 _RENEWALS = 3
 """How often a lease is renewed within its time."""
 
@@ -123,10 +124,10 @@ class Erasing:
             log.warning(
                 "an erasure does not go on", erasure_id=str(job.erasure_id), **facts_of(error)
             )
-            await erasures.fail(job, error.code)
+            await erasures.fail(job, error.code, AFTER_FAILURE_SECONDS)
         except Exception:
             log.exception("an erasure broke", erasure_id=str(job.erasure_id))
-            await erasures.fail(job, StoaError.code)
+            await erasures.fail(job, StoaError.code, AFTER_FAILURE_SECONDS)
         finally:
             await end_task(keeping)
         return False

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID
 
+import asyncpg
 import httpx
 import pytest
 
@@ -25,6 +26,10 @@ from tests.support.tool_servers import pools
 from tests.support.vaults import keys_of
 
 PATIENCE = 30
+_HOLD = """
+CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER held BEFORE DELETE ON threads FOR EACH ROW EXECUTE FUNCTION held()
+"""
 
 
 @asynccontextmanager
@@ -54,11 +59,11 @@ async def leave(client: httpx.AsyncClient) -> None:
     await until("done", client, begun.headers["location"])
 
 
-async def until(state: str, client: httpx.AsyncClient, location: str) -> None:
-    """Return once what is asked after is in this state."""
+async def until(what: str, client: httpx.AsyncClient, location: str, field: str = "state") -> None:
+    """Return once what is asked after is in this state, or says this of another field."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            if (await client.get(location)).json()["state"] == state:
+            if (await client.get(location)).json()[field] == what:
                 return
             await asyncio.sleep(0.02)
 
@@ -150,6 +155,27 @@ class TestSomebodyWhoLeaves:
                     async for piece in others.aiter_raw():
                         if b"event: run" in piece:
                             break
+
+
+class TestAnErasureThatCannotGoOn:
+    async def test_says_why_and_goes_on_once_it_can(
+        self, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(erasing, "LOOK_SECONDS", 0.05)
+        monkeypatch.setattr(erasing, "AGAIN_SECONDS", 0.05)
+        monkeypatch.setattr(erasing, "AFTER_FAILURE_SECONDS", 0.05)
+        async with service_of(postgres, tmp_path) as service:
+            leaver = service.client("ada")
+            await new_thread(leaver)
+            superuser = await asyncpg.connect(postgres.dsn("owner", service.database))
+            await superuser.execute(_HOLD)
+            begun = (await leaver.delete("/me")).headers["location"]
+            await until("rows_left", leaver, begun, "failure")
+            assert (await leaver.get(begun)).json()["state"] == "deleting"
+            await superuser.execute("DROP TRIGGER held ON threads")
+            await until("done", leaver, begun)
+            assert (await leaver.get(begun)).json()["failure"] is None
+            await superuser.close()
 
 
 class TestAPersonWhoIsSuspended:
