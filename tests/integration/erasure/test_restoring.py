@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -69,36 +70,47 @@ async def backup(backups: Backups, template: TestDatabase) -> Restoration:
 
 
 @pytest.fixture
-async def restored(backups: Backups, backup: Restoration, tmp_path: Path) -> Restoration:
-    """A database, and beside it a folder, of one's own."""
+async def restored(backup: Restoration, tmp_path: Path) -> AsyncIterator[Restoration]:
+    """The database, as it is in the backup, and a folder beside it."""
     folder = shutil.copytree(backup.folder, tmp_path / "tombstones")
-    copy = await backups.take(name_of(backup.settings))
-    return replace(backup, settings=backups.of(copy, tombstone_folder=folder))
+    settings = backup.settings.model_copy(update={"tombstone_folder": folder})
+    yield replace(backup, settings=settings)
+    connection = await asyncpg.connect(settings.required("owner_database_url"))
+    await connection.execute("DELETE FROM erasures; UPDATE users SET state = 'active'")
+    await connection.close()
+
+
+@pytest.fixture
+async def copied(backups: Backups, restored: Restoration) -> Restoration:
+    """The same on a copy, in which people may go for good."""
+    copy = await backups.take(name_of(restored.settings))
+    folder = restored.folder
+    return replace(restored, settings=backups.of(copy, tombstone_folder=folder))
 
 
 class TestARestoredDatabase:
     async def test_serves_nobody_who_was_erased_since_and_erases_them_again(
-        self, restored: Restoration, issuer: TestIssuer, tmp_path: Path
+        self, copied: Restoration, issuer: TestIssuer, tmp_path: Path
     ) -> None:
-        assert await restored.state_of(restored.ada) == "active"
-        environment = environment_of(restored.settings)
+        assert await copied.state_of(copied.ada) == "active"
+        environment = environment_of(copied.settings)
         async with web_process(environment, tmp_path / "web.log") as web:
             async with client_of(issuer, "ada", web.url) as ada:
                 first = await ada.get("/me")
                 assert (first.status_code, first.json()["code"]) == (403, "user_unavailable")
-                done = await led_to_its_end(restored.settings, restored.erasure_id)
+                done = await led_to_its_end(copied.settings, copied.erasure_id)
                 assert (done.requested_by, set((done.remaining or {}).values())) == (
                     "restore",
                     {0},
                 )
-                assert (await ada.get("/me")).json()["user_id"] != str(restored.ada)
+                assert (await ada.get("/me")).json()["user_id"] != str(copied.ada)
             async with client_of(issuer, "bob", web.url) as bob:
-                assert (await bob.get("/me")).json()["user_id"] == str(restored.bob)
+                assert (await bob.get("/me")).json()["user_id"] == str(copied.bob)
 
-    async def test_is_seen_to_by_a_worker_that_starts(self, restored: Restoration) -> None:
-        done = await led_to_its_end(restored.settings, restored.erasure_id)
+    async def test_is_seen_to_by_a_worker_that_starts(self, copied: Restoration) -> None:
+        done = await led_to_its_end(copied.settings, copied.erasure_id)
         assert done.requested_by == "restore"
-        assert await restored.state_of(restored.ada) is None
+        assert await copied.state_of(copied.ada) is None
 
     async def test_is_seen_to_by_any_number_of_processes_at_once(
         self, restored: Restoration
