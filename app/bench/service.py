@@ -100,14 +100,15 @@ async def open_service(
         )
 
         async def run_once(index: int) -> Timing:
-            return await _stream(service.pool, service.origin, people[index % USERS], body)
+            return await stream_run(service.pool, service.origin, people[index % USERS], body)
 
         yield run_once
 
 
-async def _stream(
+async def stream_run(
     pool: httpcore.AsyncConnectionPool, origin: str, headers: dict[str, str], body: bytes
 ) -> Timing:
+    """Create a thread, and stream one run there to its end."""
     started = time.perf_counter()
     first, tail = 0.0, b""
     request = pool.stream(

@@ -257,6 +257,42 @@ def export(
         uvloop.run(_export(Path(folder), megabytes))
 
 
+@application.command()
+def erasure(
+    rows: Annotated[int, typer.Option(help="How many rows the person has.", min=5001)] = 1_000_000,
+    seconds: Annotated[
+        float, typer.Option(help="How long is measured without it, before and after.", min=0.1)
+    ] = 30,
+    clients: Annotated[int, typer.Option(help="How many others at once.", min=1)] = 2,
+    durable: Annotated[  # noqa: FBT002 - an option
+        bool, typer.Option(help="Whether each commit waits for the disk.")
+    ] = True,
+) -> None:
+    """Measure what others notice while somebody with very many rows is erased."""
+    import uvloop
+
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
+        uvloop.run(_erasure(Path(folder), rows, seconds, clients, durable=durable))
+
+
+async def _erasure(folder: Path, rows: int, seconds: float, clients: int, *, durable: bool) -> None:
+    from app.bench.erasure import bench_erasure
+    from app.dev.postgres import EmbeddedPostgres
+    from tenancy.migrate import RoleDsns, migrate
+
+    postgres = EmbeddedPostgres(folder, temporary=not durable)
+    await postgres.start()
+    try:
+        dsns = RoleDsns(*(postgres.dsn(role) for role in ("service", "dispatch", "maintenance")))
+        owner = postgres.dsn("owner")
+        migrate(owner, dsns)
+        await bench_erasure(
+            _settings(dsns), owner, folder, rows=rows, seconds=seconds, clients=clients
+        )
+    finally:
+        await postgres.stop()
+
+
 async def _export(folder: Path, megabytes: int) -> None:
     from app.bench.export import bench_export
     from app.dev.postgres import EmbeddedPostgres
@@ -300,6 +336,33 @@ async def _ground(folder: Path, logs: Path) -> AsyncIterator[Ground]:
     finally:
         await postgres.stop()
         shutil.copy(postgres.log, logs)
+
+
+@application.command()
+def retention(
+    rows: Annotated[int, typer.Option(help="Events that are kept.", min=800)] = 200_000,
+    cycles: Annotated[int, typer.Option(help="How often a quarter is replaced.", min=1)] = 6,
+    rest: Annotated[
+        float, typer.Option(help="Seconds that autovacuum has for the table after each.", min=0)
+    ] = 5,
+) -> None:
+    """Measure what it costs to drop old logs, and whether their table grows."""
+    import uvloop
+
+    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
+        uvloop.run(_retention(Path(folder), rows, cycles, rest))
+
+
+async def _retention(folder: Path, rows: int, cycles: int, rest: float) -> None:
+    from app.bench.retention import bench_retention
+    from app.dev.postgres import EmbeddedPostgres
+
+    postgres = EmbeddedPostgres(folder)
+    await postgres.start()
+    try:
+        await bench_retention(postgres.dsn("owner"), rows, cycles, rest)
+    finally:
+        await postgres.stop()
 
 
 async def _rls(folder: Path, rows: int) -> None:

@@ -52,3 +52,24 @@ class TestBenchWaiting:
         output = await bench("waiting", "--runs", "5", "--settle", "0")
         assert "worker: timers" in output
         assert "5 runs that wait" in output
+
+
+class TestBenchExport:
+    async def test_finds_in_the_archive_all_that_the_database_has(self) -> None:
+        output = await bench("export", "--megabytes", "2")
+        assert "memory added at its peak" in output
+
+
+class TestBenchErasure:
+    async def test_measures_what_others_notice_while_somebody_is_erased(self) -> None:
+        quick = ("--rows", "5001", "--seconds", "0.2", "--no-durable")
+        output = await bench("erasure", *quick)
+        assert "5,002 rows are erased" in output or "rows are erased" in output
+        assert "during (" in output
+
+
+class TestBenchRetention:
+    async def test_drops_a_quarter_in_each_cycle_either_way_of_vacuuming(self) -> None:
+        output = await bench("retention", "--rows", "800", "--cycles", "2", "--rest", "0")
+        assert output.count("200 │") == 4
+        assert "vacuumed as Postgres does" in output

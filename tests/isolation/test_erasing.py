@@ -10,10 +10,12 @@ import asyncpg
 import pytest
 import sqlalchemy as sa
 
+from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import UserUnavailable
 from tenancy.principal import Principal, UserId
 from tenancy.rls import RULES
+from tests.integration.tenancy.scenes import make_scene
 from tests.support.every_table import fill_every_table
 from tests.support.leaving import Leaving, leaving_of
 from tests.support.tenancy import TestDatabase, make_thread, queue_run
@@ -198,6 +200,40 @@ class TestNothingComesBack:
             assert await rows_of(superuser, alice.user_id) == {}
         finally:
             await writer.close()
+
+    async def test_of_whatever_is_called_for_them_afterwards(
+        self,
+        tenants: TenantDatabase,
+        dispatch: DispatchDatabase,
+        database: TestDatabase,
+        superuser: asyncpg.Connection,
+        leaving: Leaving,
+        alice: Principal,
+    ) -> None:
+        """Of every function that there is, as a worker would that has slept through it all."""
+        scene = await make_scene("running", tenants, dispatch, superuser, alice)
+        await leaving.erase(alice)
+        refused = {}
+        connections = {role: await database.connect(role) for role in ("service", "dispatch")}
+        try:
+            for name, call in scene.calls().items():
+                connection = connections[call.role]
+                try:
+                    async with connection.transaction():
+                        if call.bound:
+                            await connection.execute("SELECT tenant.begin_write($1)", call.bound)
+                        await connection.fetch(call.statement, *call.arguments)
+                except asyncpg.PostgresError as error:
+                    refused[name] = error.sqlstate
+        finally:
+            for connection in connections.values():
+                await connection.close()
+        assert await rows_of(superuser, alice.user_id) == {}
+        # Nobody runs into a foreign key, which would be a fault to whoever called. One has to be
+        # bound first, and one is about an erasure that is not there.
+        others = {name: why for name, why in refused.items() if why not in ("ST001", "ST003")}
+        assert others == {"begin_growth": "ST002", "record_tombstones": "P0002"}
+        assert refused["accept_run enqueue"] == refused["erase_rows"] == "ST003"
 
     async def test_of_what_the_person_wrote_as_it_began(
         self,
