@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.development import REPOSITORY, development
+from tests.support.development import development
+from tests.support.environment import REPOSITORY
 from tests.support.model_server import ScriptedModelServer
 
 README = REPOSITORY / "README.md"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,16 +14,17 @@ import psutil
 
 from app.dev.child import RunAs, end, start_guarded
 from app.dev.ports import free_port
+from tests.support import forked
+from tests.support.environment import inherited_environment
 
 READY = "Stoa is ready"
 STOA = (sys.executable, "-m", "app.cli")
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Command:
     """One run of ``stoa``."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | forked.Piped) -> None:
         self.process = process
         self.output = ""
         self._read = 0
@@ -65,12 +66,6 @@ class Command:
         self.process.send_signal(number)
 
 
-def inherited_environment() -> dict[str, str]:
-    """This process's environment without settings of Stoa's, for a process of this checkout."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("STOA_")}
-    return {**own, "PYTHONPATH": str(REPOSITORY)}
-
-
 def _name(process: psutil.Process) -> str:
     command = process.cmdline()
     if "app.cli" in command:
@@ -107,10 +102,31 @@ async def development(
 ) -> AsyncIterator[str]:
     """``stoa dev`` on this folder with this model server, ready; yields its address."""
     port = str(at or free_port())
-    settings = {"STOA_OLLAMA_URL": ollama, **more}
-    async with stoa("dev", "--data", str(data), "--port", port, environment=settings) as command:
+    arguments = ("dev", "--data", str(data), "--port", port)
+    async with _quickly(*arguments, environment={"STOA_OLLAMA_URL": ollama, **more}) as command:
         assert await command.until(f"{READY}: http://localhost:{port}"), command.output
         listening = asyncio.create_task(command.ended())
         yield f"http://localhost:{port}"
         command.interrupt()
         await listening
+
+
+@asynccontextmanager
+async def _quickly(*arguments: str, environment: Mapping[str, str]) -> AsyncIterator[Command]:
+    """The same as :func:`stoa`, with all imports of all its programs done where that can be."""
+    if not sys.platform.startswith("linux"):
+        async with stoa(*arguments, environment=environment) as command:
+            yield command
+        return
+    own = {**inherited_environment(), **environment}
+    process = await forked.piped(
+        lambda output: forked.start(arguments, environment=own, folder=Path("/"), output=output)
+    )
+    try:
+        yield Command(process)
+    finally:
+        with contextlib.suppress(ProcessLookupError, TimeoutError):
+            process.terminate()
+            async with asyncio.timeout(20):
+                await process.wait()
+        await forked.end(process)

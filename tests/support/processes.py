@@ -17,7 +17,8 @@ import psutil
 from app.dev.child import start_guarded
 from app.dev.ports import free_port
 from tests.support import forked
-from tests.support.development import STOA, inherited_environment
+from tests.support.development import STOA
+from tests.support.environment import inherited_environment
 from tests.support.faulty.fault import Fault
 from tests.support.tls import NO_AUTHORITY
 

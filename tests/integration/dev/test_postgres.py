@@ -17,7 +17,7 @@ import pytest
 
 from app.dev.errors import DevelopmentError
 from app.dev.postgres import EmbeddedPostgres
-from tests.support.development import REPOSITORY
+from tests.support.environment import REPOSITORY
 
 
 @pytest.fixture(scope="module")

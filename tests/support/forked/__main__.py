@@ -22,6 +22,7 @@ from typing import Any, Final
 from app import faults
 from app.cli.main import main
 from tests.support.faulty.fault import Fault
+from tests.support.forked.programs import with_forked_programs
 
 NUMBER_BYTES: Final = 4
 _LONGEST_ORDER: Final = 200_000
@@ -33,6 +34,8 @@ _LOADED_WHEN_NEEDED: Final = (
     "app.api.process",
     "app.worker.process",
     "app.admin",
+    "app.dev.supervisor",
+    "app.dev.gateway",
     "app.logging",
     "app.tools.pool.calling",
     "app.tools.pool.opening",
@@ -117,6 +120,8 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with socket.socket(fileno=int(sys.argv[1])) as orders:
         ours = serve(orders)
+    if ours["arguments"][0] == "dev":
+        ours = with_forked_programs(ours, serve)
     os.environ.clear()
     os.environ.update({**ours["environment"], **set_by_imports})
     if ours["faulty"]:
