@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 AGAIN_SECONDS = 2.0
-"""After which streams are ended once more: a request may have been let in a moment before."""
+"""After which streams of those who leave are ended once more: a request may have been let in a
+moment before. Whoever is suspended may begin at once to read again, or to take along what is theirs.
+"""
 
 
 class Departures:
@@ -33,6 +35,7 @@ class Departures:
         self._directory = directory
         self._streams = streams
         self._looking: asyncio.Task[None] | None = None
+        self._again: set[asyncio.Task[None]] = set()
 
     def hear(self, payload: str | None) -> None:
         """These people's state was changed; with None, anybody's may have been: look."""
@@ -43,21 +46,31 @@ class Departures:
             user_id = UserId(UUID(each))
             self._directory.forget(user_id)
             self._streams.end(user_id)
-            asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._streams.end, user_id)
+            again = asyncio.create_task(self._end_again(user_id), name="late departures")
+            self._again.add(again)
+            again.add_done_callback(self._again.discard)
+            again.add_done_callback(take_error)
 
     async def aclose(self) -> None:
         """Look no further."""
-        if self._looking is not None:
-            await end_task(self._looking)
+        for task in (*self._again, *((self._looking,) if self._looking is not None else ())):
+            await end_task(task)
 
     def _look(self) -> None:
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._end_missed(), name="missed departures")
             self._looking.add_done_callback(take_error)
 
+    async def _end_again(self, user_id: UserId) -> None:
+        await asyncio.sleep(AGAIN_SECONDS)
+        await self._end_of_leaving(self._streams.readers & {user_id})
+
     async def _end_missed(self) -> None:
         """End the streams of those who may not read on, of whom nothing was heard."""
-        for user_id in self._streams.readers:
+        await self._end_of_leaving(self._streams.readers)
+
+    async def _end_of_leaving(self, readers: frozenset[UserId]) -> None:
+        for user_id in readers:
             try:
                 if await self._directory.is_leaving(user_id):
                     self._streams.end(user_id)
