@@ -171,6 +171,16 @@ STATEMENTS = (
     """,
     "CREATE INDEX runs_ended ON runs (ended_at) WHERE ended_at IS NOT NULL",
     "CREATE INDEX audit_texts_by_age ON audit_texts (at)",
+    # What is dropped all the time is vacuumed early, so that what is free is used again.
+    *(
+        f"""
+        ALTER TABLE {table} SET (
+          autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
+          toast.autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_threshold = 2000
+        )
+        """
+        for table in ("run_events", "checkpoints", "checkpoint_blobs", "checkpoint_writes")
+    ),
 )
 
 

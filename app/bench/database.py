@@ -26,6 +26,7 @@ class BenchDatabase:
     owner: DatabaseSettings
     service: DatabaseSettings
     dispatch: DatabaseSettings
+    maintenance: DatabaseSettings
 
 
 @asynccontextmanager
@@ -50,8 +51,8 @@ async def bench_database(owner_dsn: str) -> AsyncIterator[BenchDatabase]:
     try:
         migrate(dsn, roles)
         owner = DatabaseSettings(dsn=dsn, statement_timeout=3600, idle_in_transaction_timeout=60)
-        service, dispatch = (replace(owner, dsn=role) for role in (roles.service, roles.dispatch))
-        yield BenchDatabase(owner, service, dispatch)
+        doors = (roles.service, roles.dispatch, roles.maintenance)
+        yield BenchDatabase(owner, *(replace(owner, dsn=role) for role in doors))
     finally:
         drop_database(owner_dsn, name, roles)
 
