@@ -365,33 +365,6 @@ async def _retention(folder: Path, rows: int, cycles: int, rest: float) -> None:
         await postgres.stop()
 
 
-@application.command()
-def retention(
-    rows: Annotated[int, typer.Option(help="Events that are kept.", min=800)] = 200_000,
-    cycles: Annotated[int, typer.Option(help="How often a quarter is replaced.", min=1)] = 6,
-    rest: Annotated[
-        float, typer.Option(help="Seconds that autovacuum has for the table after each.", min=0)
-    ] = 5,
-) -> None:
-    """Measure what it costs to drop old logs, and whether their table grows."""
-    import uvloop
-
-    with TemporaryDirectory(prefix="stoa-bench-", ignore_cleanup_errors=True) as folder:
-        uvloop.run(_retention(Path(folder), rows, cycles, rest))
-
-
-async def _retention(folder: Path, rows: int, cycles: int, rest: float) -> None:
-    from app.bench.retention import bench_retention
-    from app.dev.postgres import EmbeddedPostgres
-
-    postgres = EmbeddedPostgres(folder)
-    await postgres.start()
-    try:
-        await bench_retention(postgres.dsn("owner"), rows, cycles, rest)
-    finally:
-        await postgres.stop()
-
-
 async def _rls(folder: Path, rows: int) -> None:
     from app.bench.rls import bench_rls
     from app.dev.postgres import EmbeddedPostgres

@@ -73,11 +73,3 @@ class TestBenchRetention:
         output = await bench("retention", "--rows", "800", "--cycles", "2", "--rest", "0")
         assert output.count("200 │") == 4
         assert "vacuumed as Postgres does" in output
-        assert "during (" in output
-
-
-class TestBenchRetention:
-    async def test_drops_a_quarter_in_each_cycle_either_way_of_vacuuming(self) -> None:
-        output = await bench("retention", "--rows", "800", "--cycles", "2", "--rest", "0")
-        assert output.count("200 │") == 4
-        assert "vacuumed as Postgres does" in output
