@@ -19,6 +19,7 @@ from uuid import UUID, uuid4
 
 import httpcore
 import orjson
+import psutil
 import sqlalchemy as sa
 from rich.console import Console
 from rich.table import Table
@@ -76,6 +77,8 @@ class Exported:
     """Bytes of all members."""
     archive: int
     seconds: float
+    cpu_seconds: float
+    """Of the web process."""
     before: int
     peak: int
 
@@ -104,14 +107,16 @@ async def bench_export(
             # Once before it counts: a process grows with its first work, whatever that is.
             await _send(service, "GET", f"/threads/{thread}/export", headers)
             before = _reset_peak(service.web_pid)
-            began = time.perf_counter()
+            began, worked = time.perf_counter(), _worked(service.web_pid)
             archive = await _download(service, headers, folder / "export.zip")
             seconds = time.perf_counter() - began
+            cpu_seconds = _worked(service.web_pid) - worked
             peak = _memory(service.web_pid, "VmHWM")
         rows, content = await _compare(engine, user, archive)
     finally:
         await engine.dispose()
-    measured = Exported(rows, content, archive.stat().st_size, seconds, before, peak)
+    size = archive.stat().st_size
+    measured = Exported(rows, content, size, seconds, cpu_seconds, before, peak)
     Console().print(_table(measured))
     return measured
 
@@ -205,6 +210,11 @@ def _reset_peak(pid: int) -> int:
     return _memory(pid, "VmRSS")
 
 
+def _worked(pid: int) -> float:
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
+
+
 def _memory(pid: int, what: str) -> int:
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return int(status.partition(f"{what}:")[2].split()[0]) * 1024
@@ -221,6 +231,7 @@ def _table(measured: Exported) -> Table:
         ("MB of content", f"{measured.content / MEGABYTE:,.0f}", ""),
         ("MB of archive", f"{measured.archive / MEGABYTE:,.0f}", ""),
         ("seconds", f"{measured.seconds:.1f}", ""),
+        ("CPU seconds of the web process", f"{measured.cpu_seconds:.1f}", ""),
         ("MB of content a second", f"{rate:.1f}", ""),
         ("memory before, MB", f"{measured.before / MEGABYTE:.0f}", ""),
         ("memory added at its peak, MB", f"{added / MEGABYTE:.0f}", f"≤ {GOAL_MEGABYTES}"),

@@ -68,9 +68,13 @@ LANGUAGE sql STABLE AS $$
     SELECT
       string_agg(format('t.%I', a.attname), ', ' ORDER BY k.place) AS columns,
       string_agg(format('t.%I::text', a.attname), ', ' ORDER BY k.place) AS texts,
+      -- Without the user, whom the policy names: an index is entered by what must be equal, and then
+      -- by what comes next. Compared as well, it would be read from the user's first row on each time.
+      string_agg(format('t.%I', a.attname), ', ' ORDER BY k.place)
+        FILTER (WHERE a.attname <> 'user_id') AS compared,
       string_agg(
         format('$1[%s]::%s', k.place, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY k.place
-      ) AS parameters
+      ) FILTER (WHERE a.attname <> 'user_id') AS last
     FROM own
     JOIN pg_index i ON i.indrelid = own.id AND i.indisprimary
     CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
@@ -79,8 +83,11 @@ LANGUAGE sql STABLE AS $$
   SELECT format(
     'SELECT convert_to(row_to_json(shown)::text, ''UTF8''), ARRAY[%1$s]'
     ' FROM public.%2$I t CROSS JOIN LATERAL (SELECT %3$s) shown'
-    ' WHERE $1 IS NULL OR (%4$s) > (%5$s) ORDER BY %4$s LIMIT $2',
-    key.texts, p_table, shown.columns, key.columns, key.parameters
+    ' WHERE $1 IS NULL OR %4$s ORDER BY %5$s LIMIT $2',
+    key.texts, p_table, shown.columns,
+    CASE WHEN key.compared IS NULL THEN 'false'  -- there is one row
+      ELSE format('(%s) > (%s)', key.compared, key.last) END,
+    key.columns
   )
   FROM shown, key
 $$;

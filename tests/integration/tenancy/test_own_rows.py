@@ -13,7 +13,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import UserUnavailable
 from tenancy.export.rows import OwnRows
 from tenancy.principal import Principal
-from tests.support.tenancy import make_thread, queue_run, set_user_state
+from tests.support.tenancy import TestDatabase, make_thread, queue_run, set_user_state
 
 ADD = "INSERT INTO threads (user_id, thread_id, title) VALUES ($1, $2, $3)"
 LOG = "INSERT INTO run_events (user_id, run_id, seq, event, data) VALUES ($1, $2, $3, 'e', $4)"
@@ -122,6 +122,48 @@ class TestRows:
         await log(tenants, superuser, alice, *[b"1"] * 5, large, large, b"2")
         pieces = [piece async for piece in own.pieces(alice, "run_events", size=1_000_000)]
         assert [piece.rows for piece in pieces] == [6, 1, 1]
+
+
+class TestAPiece:
+    async def test_is_found_without_reading_those_before_it(
+        self,
+        database: TestDatabase,
+        tenants: TenantDatabase,
+        alice: Principal,
+        superuser: asyncpg.Connection,
+    ) -> None:
+        run = await log(tenants, superuser, alice, b"1")
+        await superuser.execute(
+            "INSERT INTO run_events (user_id, run_id, seq, event, data)"
+            " SELECT $1, $2, n, 'e', '1' FROM generate_series(2, 30000) n",
+            *(alice.user_id, run),
+        )
+        await superuser.execute("ANALYZE run_events")
+        service = await database.connect("service")
+        try:
+            async with service.transaction():
+                await service.execute("SELECT tenant.begin_read($1)", alice.user_id)
+                query = await service.fetchval(
+                    "SELECT tenant.reading_of('run_events', '{}', '{data}')"
+                )
+                (told,) = json.loads(
+                    await service.fetchval(
+                        "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "
+                        + query.replace("$1", "($1::text[])"),
+                        *([str(alice.user_id), str(run), "29000"], 100),
+                    )
+                )
+        finally:
+            await service.close()
+        plan = told["Plan"]
+        assert plan["Actual Rows"] == 100
+        assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 50
+
+    async def test_is_the_last_where_a_person_has_one_row(
+        self, own: OwnRows, alice: Principal
+    ) -> None:
+        pieces = [piece async for piece in own.pieces(alice, "users", rows=1)]
+        assert [piece.rows for piece in pieces] == [1]
 
 
 class TestAColumn:
