@@ -24,8 +24,7 @@ log = structlog.get_logger(__name__)
 
 AGAIN_SECONDS = 2.0
 """After which streams of those who leave are ended once more: a request may have been let in a
-moment before. Whoever is suspended may begin at once to read again, or to take along what is theirs.
-"""
+moment before. Whoever is suspended may read on at once, and take along what is theirs."""
 
 
 class Departures:

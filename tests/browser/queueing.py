@@ -30,6 +30,12 @@ async def occupy(visitor: Visitor, stack: Stack, question: str = "Hold.") -> Rec
     return await stack.model.wait_for_stall(stalls + 1)
 
 
+async def workers(olga: Visitor) -> list[int]:
+    """The processes of the workers there are, on this machine."""
+    found = await olga.get("/admin/workers")
+    return [each["pid"] for each in found if each["lease_seconds"] > 0]
+
+
 async def limit(olga: Visitor, visitor: Visitor, **limits: int | None) -> None:
     """Set what somebody may use, in place of all that was set."""
     user_id = (await visitor.get("/me"))["user_id"]

@@ -14,8 +14,9 @@ from playwright.async_api import Download, Locator, Request, expect
 from app.erasure.receipts import verify_receipt
 from tests.browser.conftest import PHONE, Meet, Stack
 from tests.browser.pages import FINGER, SMALL, open_page
+from tests.browser.queueing import workers
 from tests.browser.visitor import Visitor
-from tests.support.frozen import frozen_workers
+from tests.support.frozen import frozen
 
 pytestmark = pytest.mark.browser
 
@@ -105,6 +106,7 @@ class TestMyData:
 
 class TestLeaving:
     async def test_stops_all_else_and_ends_with_a_receipt(self, stack: Stack, meet: Meet) -> None:
+        olga = await meet("Olga who watches", operator=True)
         ada = await meet("Ada who leaves for good")
         await ada.say(CANARY)
         await ada.finished(f"You said: {CANARY}")
@@ -116,7 +118,7 @@ class TestLeaving:
         def note(request: Request) -> None:
             asked.append(urlsplit(request.url).path)
 
-        with frozen_workers(stack.url):
+        with frozen(await workers(olga)):
             await leave(ada)
             title = ada.page.get_by_role("heading", name="Your account is being deleted", level=1)
             await expect(title).to_be_focused()

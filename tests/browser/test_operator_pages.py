@@ -10,9 +10,9 @@ from playwright.async_api import Locator, Request, expect
 from app.erasure.receipts import verify_receipt
 from tests.browser.conftest import DESKTOP, PHONE, SLOTS, Meet, Stack
 from tests.browser.pages import FINGER, SMALL, open_page
-from tests.browser.queueing import begin, limit, occupy
+from tests.browser.queueing import begin, limit, occupy, workers
 from tests.browser.visitor import Visitor
-from tests.support.frozen import frozen_workers
+from tests.support.frozen import frozen
 
 pytestmark = pytest.mark.browser
 
@@ -69,8 +69,8 @@ class TestTheQueue:
         await capacity.press("Enter")
         await expect(pool).to_contain_text(f"2, the settings say {SLOTS}")
         await expect(pool.get_by_role("button", name=re.compile("Change"))).to_be_focused()
-        workers = olga.page.get_by_role("region", name="Workers").get_by_role("listitem")
-        await expect(at_fact(workers.first, "State")).to_have_text("Working")
+        working = olga.page.get_by_role("region", name="Workers").get_by_role("listitem")
+        await expect(at_fact(working.first, "State")).to_have_text("Working")
         await turn_to(olga, "Queue")
         await expect(waits.filter(has_text=ada_id[:8])).to_have_count(0)
         stack.model.release(held)
@@ -202,7 +202,7 @@ class TestAPerson:
         olga = await meet("Olga who erases", operator=True)
         await olga.page.goto(f"{stack.url}/operator/people/{ada_id}")
         account = olga.page.get_by_role("region", name="Account")
-        with frozen_workers(stack.url):
+        with frozen(await workers(olga)):
             await account.get_by_role("button", name="Delete").click()
             dialog = olga.page.get_by_role("dialog", name=re.compile(f"^Delete {ada_id[:8]}"))
             sure = dialog.get_by_role("button", name="Delete everything")
