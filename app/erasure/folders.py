@@ -7,6 +7,7 @@ import re
 import shutil
 import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,17 +64,23 @@ def _old_folders(root: Path) -> set[Path]:
 
 
 def _delete(folder: Path) -> bool:
-    """Delete a folder, following no link, whatever a tool server has made of its permissions."""
-    try:
-        mode = folder.lstat().st_mode
-    except FileNotFoundError:
-        return False
-    if not stat.S_ISDIR(mode):
-        folder.unlink()
+    """Delete a folder, following no link, whatever a tool server has made of its permissions.
+
+    Several workers of a host may be at it: True for the one that has deleted it.
+    """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            folder.unlink()
+            return True
+        _open_all(folder)
+        for each in list(folder.iterdir()):
+            if each.is_dir() and not each.is_symlink():
+                shutil.rmtree(each, onerror=_unless_it_is_gone)
+            else:
+                each.unlink(missing_ok=True)
+        folder.rmdir()
         return True
-    _open_all(folder)
-    shutil.rmtree(folder)
-    return True
+    return False
 
 
 def _open_all(folder: Path) -> None:
@@ -81,5 +88,14 @@ def _open_all(folder: Path) -> None:
     shut = [folder]
     while shut:
         each = shut.pop()
-        each.chmod(0o700)
-        shut += [inner for inner in each.iterdir() if inner.is_dir() and not inner.is_symlink()]
+        with suppress(FileNotFoundError):
+            each.chmod(0o700)
+            shut += [inner for inner in each.iterdir() if inner.is_dir() and not inner.is_symlink()]
+
+
+def _unless_it_is_gone(
+    _function: object, _path: str, error: tuple[type[BaseException], BaseException, object]
+) -> None:
+    """Hear what ``shutil.rmtree`` cannot do: what another has deleted needs no deleting."""
+    if not isinstance(error[1], FileNotFoundError):
+        raise error[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -42,6 +43,17 @@ class TestThePersonsFolder:
 
     async def test_need_not_be_there(self, tmp_path: Path) -> None:
         assert not await delete_folder(tmp_path / "nowhere", somebody())
+
+    async def test_is_deleted_by_one_of_those_who_are_at_it_at_once(self, tmp_path: Path) -> None:
+        """As workers of one host are."""
+        leaver = somebody()
+        folder = kept(tmp_path, leaver)
+        for number in range(300):
+            (folder / f"{number}").mkdir()
+            (folder / f"{number}" / "file").touch()
+        deleted = await asyncio.gather(*(delete_folder(tmp_path, leaver) for _ in range(4)))
+        assert sorted(deleted) == [False, False, False, True]
+        assert not folder.exists()
 
     async def test_is_deleted_where_its_server_has_shut_parts_of_it(self, tmp_path: Path) -> None:
         leaver = somebody()
