@@ -7,7 +7,9 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from fastapi.routing import APIRoute
 
+from app.api import application
 from tests.integration.admin.conftest import answer, id_of
 from tests.integration.admin.recorded import routes
 from tests.support.service import RunningService
@@ -73,3 +75,15 @@ class TestEveryRoute:
             await answer(operator, "GET", path.format(user_id=me))
         alone = service.client("one group only", groups="stoa-admins")
         await answer(alone, "GET", "/admin/queue")
+
+    async def test_is_in_the_document(self, service: RunningService) -> None:
+        """Else it would be tried by none of the tests that walk the routes."""
+        there = {
+            (method, route.path)
+            for module in application._ROUTES
+            for route in module.router.routes
+            if isinstance(route, APIRoute) and route.path.startswith("/admin")
+            for method in route.methods or ()
+        }
+        described = await routes(service.client(None))
+        assert there == {(method, path) for method, path, _ in described}
