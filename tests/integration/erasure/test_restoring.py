@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from app.erasure.restoring import Restored, apply_tombstones
 from app.erasure.tombstone_files import TombstoneFolder
 from app.settings import Settings, SettingsError
 from tenancy.principal import UserId
+from tests.integration.admin.commands import run_command
 from tests.integration.erasure.stage import (
     Backups,
     erased,
@@ -179,6 +181,36 @@ class TestARestoredDatabase:
         folder.write(replace(tombstone, expires_at=over))
         assert await apply_tombstones(restored.settings) == Restored(tombstones=1)
         assert folder.drop_expired(datetime.now(UTC)) == 1
+
+
+class TestOnTheCommandLine:
+    async def test_tombstones_of_another_host_are_applied(
+        self, restored: Restoration, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        for name, value in environment_of(restored.settings).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("STOA_TOMBSTONE_FOLDER", str(tmp_path / "empty"))
+        status, said = await run_command(monkeypatch, "erasures", "apply")
+        assert (status, said.split()[:2]) == (0, ["0", "tombstones,"])
+        folder = str(restored.folder)
+        status, said = await run_command(monkeypatch, "erasures", "apply", folder, "--json")
+        assert status == 0, said
+        assert json.loads(said[said.index("{") :])["begun"] == [str(restored.erasure_id)]
+        assert await restored.state_of(restored.ada) == "erasing"
+
+    async def test_says_what_it_cannot_do(
+        self, restored: Restoration, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        for name, value in environment_of(restored.settings).items():
+            monkeypatch.setenv(name, value)
+        status, said = await run_command(monkeypatch, "erasures", "apply", "nowhere")
+        assert (status, said) == (2, "stoa: nowhere is no folder.\n")
+        monkeypatch.setenv("STOA_SIGNING_KEYS", keys_of("k2"))
+        status, said = await run_command(monkeypatch, "erasures", "apply")
+        assert status == 1
+        assert "which STOA_SIGNING_KEYS does not have" in said
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
