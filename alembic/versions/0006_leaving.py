@@ -58,7 +58,8 @@ STATEMENTS = (
     """,
     "DROP INDEX audit_rules",
     "ALTER TABLE audit DROP CONSTRAINT audit_pkey",
-    "ALTER TABLE audit DROP COLUMN user_id",
+    # With its policies, which are made anew afterwards.
+    "ALTER TABLE audit DROP COLUMN user_id CASCADE",
     "ALTER TABLE audit ADD PRIMARY KEY (audit_id)",
     "CREATE INDEX audit_of_one ON audit (reference, audit_id)",
     "CREATE INDEX audit_by_age ON audit (at)",

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -13,9 +14,11 @@ import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError
 
+from alembic import command
 from tenancy import migrate as migration
 from tenancy.migrate import MigrationFailed, RoleDsns, head_revision, migrate
 from tenancy.rls import security_statements
+from tests.isolation.catalogue import complaints
 from tests.support.postgres import PostgresServer
 from tests.support.tenancy import TestDatabase
 
@@ -160,6 +163,62 @@ class TestASecondMigration:
         await superuser.execute("INSERT INTO users (user_id) VALUES (gen_random_uuid())")
         await database.migrate()
         assert await superuser.fetchval("SELECT count(*) FROM users") == 1
+
+
+THE_RECORD_BEFORE = """
+    INSERT INTO users (user_id) SELECT gen_random_uuid() FROM generate_series(1, 3);
+    INSERT INTO audit (user_id, actor, action, at, arguments_sha256)
+      SELECT user_id, 'person', 'decided', now() - interval '1 year', sha256('{}')
+      FROM users LIMIT 2;
+    INSERT INTO audit_texts (user_id, audit_id, kind, text)
+      SELECT user_id, audit_id, 'reason', 'Not now.' FROM audit;
+    CREATE FUNCTION tenant.keep_record() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'what is on record stays as it is'; END $$;
+    CREATE TRIGGER keep_record BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
+      FOR EACH STATEMENT EXECUTE FUNCTION tenant.keep_record();
+    CREATE TRIGGER keep_record BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_texts
+      FOR EACH STATEMENT EXECUTE FUNCTION tenant.keep_record();
+    ALTER TABLE audit ENABLE ALWAYS TRIGGER keep_record, ENABLE ROW LEVEL SECURITY,
+      FORCE ROW LEVEL SECURITY;
+    ALTER TABLE audit_texts ENABLE ALWAYS TRIGGER keep_record, ENABLE ROW LEVEL SECURITY,
+      FORCE ROW LEVEL SECURITY;
+    CREATE POLICY own ON audit USING (user_id = (SELECT tenant.user_id()));
+    CREATE POLICY own ON audit_texts USING (user_id = (SELECT tenant.user_id()))
+"""
+"""As a database of the revision before has it, with what keeps it as it is."""
+
+
+class TestAMigrationOfTheRecord:
+    async def test_has_it_name_nobody_and_loses_no_word_of_it(
+        self, empty_database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        earlier = command.upgrade
+        nothing: Any = lambda _: iter(())  # noqa: E731
+        with monkeypatch.context() as before:
+            before.setattr(migration.command, "upgrade", lambda c, _: earlier(c, "0005"))
+            before.setattr(migration, "FUNCTIONS", Path("/nonexistent"))
+            before.setattr(migration, "security_statements", nothing)
+            await empty_database.migrate()
+        owner = await empty_database.connect("owner")
+        try:
+            await owner.execute(THE_RECORD_BEFORE)
+            written = await owner.fetch("SELECT user_id, audit_id, at FROM audit ORDER BY audit_id")
+            await empty_database.migrate()
+            assert written == await owner.fetch(
+                "SELECT user_id, audit_id, a.at FROM audit a"
+                " JOIN audit_references r USING (reference) ORDER BY audit_id"
+            )
+            assert written == await owner.fetch(
+                "SELECT user_id, audit_id, at FROM audit_texts WHERE text = 'Not now.'"
+                " ORDER BY audit_id"
+            )
+            assert await owner.fetchval(
+                "SELECT bool_and(arguments_sha256 = sha256(salt || sha256('{}'))) FROM audit"
+                " JOIN audit_references USING (reference)"
+            )
+            assert await complaints(owner, empty_database.roles()) == []
+        finally:
+            await owner.close()
 
 
 class TestAMigrationThatFails:
