@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from tenancy.database.calls import FunctionCalls
-from tenancy.database.signals import USER_CHANGED
+from tenancy.database.signals import RUN_QUEUED, USER_CHANGED
 from tenancy.errors import UserErasing, UserNotFound, UserUnavailable
 from tenancy.oversight.roles import assert_dispatch, assert_maintenance
 
@@ -105,6 +105,8 @@ class UserStates:
         if row[0] is None:
             raise UserNotFound
         await self._calls.fetch(_NOTIFY, USER_CHANGED, str(user_id))
+        if state == "active":
+            await self._calls.fetch(_NOTIFY, RUN_QUEUED, "")  # what waited may be claimed again
 
     async def close(self) -> None:
         """Close every connection."""

@@ -9,8 +9,9 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tenancy.database.signals import RUN_QUEUED, SEAT_GRANTED
+from tenancy.database.signals import RUN_QUEUED, SEAT_GRANTED, USER_CHANGED
 from tenancy.errors import InvalidInput, PlanInUse, PlanNotFound, PoolNotFound
+from tenancy.oversight.people import UserStates
 from tenancy.principal import Principal
 from tenancy.scheduler.oversight import OversightDatabase
 from tests.integration.admin.conftest import ACT
@@ -38,7 +39,7 @@ async def heard(database: TestDatabase) -> AsyncIterator[asyncio.Queue[tuple[str
         said.put_nowait((channel, str(payload)))
 
     try:
-        for channel in (RUN_QUEUED, SEAT_GRANTED):
+        for channel in (RUN_QUEUED, SEAT_GRANTED, USER_CHANGED):
             await connection.add_listener(channel, hear)
         yield said
     finally:
@@ -51,6 +52,28 @@ async def queue_one(stage: Stage, person: Principal) -> None:
 
 async def claimed(stage: Stage) -> int:
     return len(await claim_runs(stage.dispatch, stage.worker, 10))
+
+
+class TestASuspendedAccount:
+    async def test_has_nothing_begun_until_it_is_resumed_and_everybody_is_told(
+        self,
+        stage: Stage,
+        database: TestDatabase,
+        heard: asyncio.Queue[tuple[str, str]],
+        alice: Principal,
+    ) -> None:
+        await queue_one(stage, alice)
+        states = UserStates(database.settings("dispatch"))
+        changed = (USER_CHANGED, str(alice.user_id))
+        try:
+            await states.set(alice.user_id, "suspended", ACT)
+            assert await heard.get() == changed
+            assert await claimed(stage) == 0
+            await states.set(alice.user_id, "active", ACT)
+        finally:
+            await states.close()
+        assert [await heard.get(), await heard.get()] == [changed, (RUN_QUEUED, "")]
+        assert await claimed(stage) == 1
 
 
 class TestASuspendedPerson:
