@@ -46,6 +46,8 @@ class Member:
     about: dict[str, Any] = field(default_factory=dict)
     """What else the manifest says of it."""
     has_rows: bool = True
+    most_bytes: int | None = None
+    """None: nobody knows before it has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,9 @@ class Archive:
         info = zipfile.ZipInfo(member.name, self._made_at)
         info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, _OWNERS_ALONE
         rows, size, digest = 0, 0, hashlib.sha256()
-        # How large it becomes is not known; 4 GiB and more need the long form from the start.
-        with self._zip.open(info, "w", force_zip64=True) as file:
+        info.file_size = member.most_bytes or 0
+        # 4 GiB and more need the long form from the start, which not every program reads.
+        with self._zip.open(info, "w", force_zip64=member.most_bytes is None) as file:
             async with aclosing(member.content) as content:
                 async for part in content:
                     await self._work(file, digest, part.data)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -87,9 +87,8 @@ class Everything:
         await self._rows.tables(owner)  # not for somebody who left meanwhile
         has_files = self._folder(owner).is_dir()
         said = manifest(owner.user_id, made_at, archive.written, left_out, has_files=has_files)
-        async with aclosing(
-            archive.write(Member(NAME, _given([Content(said)]), has_rows=False))
-        ) as pieces:
+        last = _given(NAME, [Content(said)], has_rows=False)
+        async with aclosing(archive.write(last)) as pieces:
             async for piece in pieces:
                 yield piece
         yield archive.end()
@@ -104,8 +103,13 @@ class Everything:
         async with aclosing(files.found()) as found:
             async for each in found:
                 if isinstance(each, FoundFile):
-                    content, about = files.content(each), {"path": each.path}
-                    yield Member(f"files/{each.name}", content, about, has_rows=False)
+                    yield Member(
+                        f"files/{each.name}",
+                        files.content(each),
+                        {"path": each.path},
+                        has_rows=False,
+                        most_bytes=each.size,
+                    )
                 else:
                     left_out.append(LeftOut(f"files/{each.path}", each.why))
 
@@ -124,8 +128,8 @@ class Everything:
                 name = f"conversations/{number:05}-{safe_name(last.title or '')}"
                 about = {"thread_id": str(last.thread_id)}
                 for form, pieces in (await self._files(owner, last, left_out)).items():
-                    content = _given(pieces)
-                    yield Member(f"{name}.{form}", content, about, has_rows=form == "jsonl")
+                    has_rows = form == "jsonl"
+                    yield _given(f"{name}.{form}", pieces, about, has_rows=has_rows)
 
     async def _headings(self, owner: Owner, last: Heading | None) -> list[Heading]:
         async with self._database.reading(owner) as tx:
@@ -150,7 +154,13 @@ class Everything:
         return owner_folder(self._folders, owner.user_id)
 
 
-async def _given(pieces: list[Content]) -> AsyncGenerator[Content, None]:
-    """Pieces that are there already, each for as long as it is needed."""
-    while pieces:
-        yield pieces.pop(0)
+def _given(
+    name: str, pieces: list[Content], about: dict[str, Any] | None = None, *, has_rows: bool
+) -> Member:
+    """A file whose pieces are there already, each for as long as it is needed."""
+
+    async def content() -> AsyncGenerator[Content, None]:
+        while pieces:
+            yield pieces.pop(0)
+
+    return Member(name, content(), about or {}, has_rows, sum(len(each.data) for each in pieces))

@@ -33,7 +33,7 @@ BLOB = (
     "INSERT INTO checkpoint_blobs (user_id, thread_id, channel, version, type, blob)"
     " VALUES ($1, $2, 'c', $3, 'msgpack', $4)"
 )
-MORE_THAN_IS_UNDER_WAY = 8
+MORE_THAN_IS_UNDER_WAY = 6
 """Megabytes. What a service has sent and a slow reader has not taken yet is 4 at most."""
 
 

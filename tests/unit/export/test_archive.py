@@ -84,6 +84,11 @@ class TestAnArchive:
         read, complaints = await reading.communicate()
         assert (reading.returncode, complaints, read) == (0, b"", NOISE)
 
+    async def test_has_the_long_form_only_where_it_may_be_needed(self, archive: Archive) -> None:
+        known = Member("known", content(b"x"), most_bytes=10)
+        pieces = [piece async for piece in pieces_of(archive, known)]
+        assert b"\xff\xff\xff\xff" not in b"".join([*pieces, archive.end()])
+
     async def test_is_given_out_while_it_is_made(self, archive: Archive) -> None:
         waiting = pieces_of(archive, Member("a", content(NOISE)), Member("b", failing()))
         async with aclosing(waiting) as pieces:
