@@ -24,6 +24,8 @@ export default defineConfig({
         "/connections",
         "/threads",
         "/events",
+        "/erasures",
+        "/.well-known",
         "/admin",
         "/auth",
         "/info",

@@ -101,10 +101,13 @@ class TestWhoeverLeaves:
 
     async def test_may_be_suspended(self, idle: RunningService) -> None:
         person = idle.client(somebody())
-        user_id = UUID((await person.get("/me")).json()["user_id"])
+        me = (await person.get("/me")).json()
+        user_id = UUID(me["user_id"])
         await in_the_database(
             idle, "UPDATE users SET state = 'suspended' WHERE user_id = $1", user_id
         )
+        suspended = (await person.get("/me")).json()
+        assert (me["state"], suspended["state"]) == ("active", "suspended")
         assert (await left(person))["state"] == "begun"
 
     @pytest.mark.parametrize(
