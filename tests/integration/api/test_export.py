@@ -8,6 +8,7 @@ import io
 import json
 import os
 import socket
+import time
 import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -335,6 +336,14 @@ class TestWhoeverReadsSlowly:
                 await take(pieces, sent)
         with pytest.raises(zipfile.BadZipFile):
             zipfile.ZipFile(io.BytesIO(b"".join(sent)))
+
+
+class TestAnAssertion:
+    async def test_that_ends_in_the_middle_ends_no_download(self, leaving: RunningService) -> None:
+        """It cannot go on under the next one, as a stream does."""
+        expired = leaving.client("brief", lifetime=-5, iat=int(time.time()) - 60)
+        archive = Archive(await expired.get("/me/export"))  # within the leeway, it opens one
+        assert len(archive.rows("users")) == 1
 
 
 class TestWhatCannotBeRead:
