@@ -18,6 +18,7 @@ from app.tools.stdio.folders import make_folder
 from app.worker import erasing, letting_go
 from tenancy.erasure.records import ErasureDatabase
 from tenancy.principal import UserId
+from tests.support.deployment import GRAPHS
 from tests.support.frames import new_thread, read_run, start_run
 from tests.support.model_server import Script
 from tests.support.postgres import PostgresServer
@@ -40,8 +41,18 @@ async def service_of(postgres: PostgresServer, folder: Path) -> AsyncIterator[Ru
         signing_keys=keys_of("signing"),
         tombstone_folder=folder / "tombstones",
         mcp_folder=folder / "mcp",
+        graphs=GRAPHS,
         max_attempts=1,  # whatever spends one ends its run
     ) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+async def everybodys(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[RunningService]:
+    """One for all tests that leave it as it was; each has people of its own."""
+    async with service_of(postgres, tmp_path_factory.mktemp("leaving")) as service:
         yield service
 
 
@@ -70,18 +81,17 @@ async def until(what: str, client: httpx.AsyncClient, location: str, field: str 
 
 class TestSomebodyWhoLeaves:
     async def test_and_comes_back_is_somebody_new_at_once_in_every_process(
-        self, postgres: PostgresServer, tmp_path: Path
+        self, everybodys: RunningService
     ) -> None:
-        async with service_of(postgres, tmp_path) as service:
-            deaf: Web = await service.start_web()
-            here, there = service.client("ada"), service.client("ada", url=deaf.url)
-            before = await user_id(here)
-            assert await user_id(there) == before
-            await deaf.services.tail.stop()  # it hears of nothing any more
-            await leave(here)
-            after = await user_id(there)
-            assert after != before
-            assert await user_id(here) == after
+        deaf: Web = await everybodys.start_web()
+        here, there = everybodys.client("cleo"), everybodys.client("cleo", url=deaf.url)
+        before = await user_id(here)
+        assert await user_id(there) == before
+        await deaf.services.tail.stop()  # it hears of nothing any more
+        await leave(here)
+        after = await user_id(there)
+        assert after != before
+        assert await user_id(here) == after
 
     async def test_is_let_go_of_though_nobody_says_a_word(
         self, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -101,60 +111,54 @@ class TestSomebodyWhoLeaves:
             await database.close()
 
     async def test_has_no_folder_any_more_though_a_process_of_theirs_makes_it_anew(
-        self, postgres: PostgresServer, tmp_path: Path
+        self, everybodys: RunningService
     ) -> None:
-        async with service_of(postgres, tmp_path) as service:
-            leaver, stayer = service.client("ada"), service.client("ben")
-            gone, stays = [
-                make_folder(tmp_path / "mcp", UserId(UUID(await user_id(each))), "notes").parent
-                for each in (leaver, stayer)
-            ]
-            await leave(leaver)
-            assert (gone.exists(), stays.exists()) == (False, True)
-            gone.mkdir()
-            for folder in (gone, stays):
-                os.utime(folder, (0, 0))
-            async with running_worker(service.settings):  # as one is started anew
-                await pools.until(lambda: not gone.exists())
-            assert stays.exists()
+        leaver, stayer = everybodys.client("dora"), everybodys.client("emil")
+        root = everybodys.settings.mcp_folder
+        gone, stays = [
+            make_folder(root, UserId(UUID(await user_id(each))), "notes").parent
+            for each in (leaver, stayer)
+        ]
+        await leave(leaver)
+        assert (gone.exists(), stays.exists()) == (False, True)
+        gone.mkdir()
+        for folder in (gone, stays):
+            os.utime(folder, (0, 0))
+        async with running_worker(everybodys.settings):  # as one is started anew
+            await pools.until(lambda: not gone.exists())
+        assert stays.exists()
 
     async def test_reads_no_stream_on_at_a_process_that_did_not_hear_of_it(
-        self, postgres: PostgresServer, tmp_path: Path
+        self, everybodys: RunningService
     ) -> None:
-        async with service_of(postgres, tmp_path) as service:
-            deaf = await service.start_web()
-            leaver, stayer = (service.client(each, url=deaf.url) for each in ("ada", "ben"))
-            async with (
-                leaver.stream("GET", "/events") as own,
-                stayer.stream("GET", "/events") as others,
-            ):
-                await deaf.services.tail.stop()
-                await leave(service.client("ada"))
-                await deaf.services.tail.start()  # its connection is there again
-                async with asyncio.timeout(PATIENCE):
-                    async for _ in own.aiter_raw():
-                        pass  # to its end
-                assert deaf.services.streams.count() == 1
-                assert not others.is_closed
+        deaf = await everybodys.start_web()
+        leaver, stayer = (everybodys.client(each, url=deaf.url) for each in ("fay", "gus"))
+        async with leaver.stream("GET", "/events") as own, stayer.stream("GET", "/events"):
+            await deaf.services.tail.stop()
+            await leave(everybodys.client("fay"))
+            await deaf.services.tail.start()  # its connection is there again
+            async with asyncio.timeout(PATIENCE):
+                async for _ in own.aiter_raw():
+                    pass  # to its end
+            await pools.until(lambda: deaf.services.streams.count() == 1)
 
     async def test_has_no_stream_open_any_more_and_nobody_else_loses_one(
-        self, postgres: PostgresServer, tmp_path: Path
+        self, everybodys: RunningService
     ) -> None:
-        async with service_of(postgres, tmp_path) as service:
-            leaver, stayer = service.client("ada"), service.client("ben")
-            async with (
-                leaver.stream("GET", "/events") as own,
-                stayer.stream("GET", "/events") as others,
-            ):
-                await leave(leaver)
-                async with asyncio.timeout(PATIENCE):
-                    async for _ in own.aiter_raw():
-                        pass  # to its end
-                await start_run(stayer, await new_thread(stayer))
-                async with asyncio.timeout(PATIENCE):
-                    async for piece in others.aiter_raw():
-                        if b"event: run" in piece:
-                            break
+        leaver, stayer = everybodys.client("hal"), everybodys.client("ida")
+        async with (
+            leaver.stream("GET", "/events") as own,
+            stayer.stream("GET", "/events") as others,
+        ):
+            await leave(leaver)
+            async with asyncio.timeout(PATIENCE):
+                async for _ in own.aiter_raw():
+                    pass  # to its end
+            await start_run(stayer, await new_thread(stayer))
+            async with asyncio.timeout(PATIENCE):
+                async for piece in others.aiter_raw():
+                    if b"event: run" in piece:
+                        break
 
 
 class TestAnErasureThatCannotGoOn:
@@ -192,7 +196,12 @@ class TestAPersonWhoIsSuspended:
         person = service.client("ada")
         operator = service.client("olga", groups=["stoa-admins"])
         account = f"/admin/users/{await user_id(person)}"
-        waiting = await start_run(person, await new_thread(person), after_seconds=3600)
+        later = await start_run(person, await new_thread(person), after_seconds=3600)
+        question = {"question": "May I?"}
+        waiting = await start_run(
+            person, await new_thread(person), assistant="asking", graph_input=question
+        )
+        await until("waiting", person, waiting)
         service.model.enqueue(Script(text="one two three", stall_at=1))
         location = await start_run(person, await new_thread(person))
         await service.model.wait_for_stall()
@@ -210,4 +219,6 @@ class TestAPersonWhoIsSuspended:
 
         assert (await operator.post(f"{account}/resume")).status_code == 200
         assert (await read_run(person, location))[-1].data["status"] == "success"
-        assert (await person.get(waiting)).json()["state"] == "pending"
+        # Nothing that waited was ended by it.
+        assert (await person.get(later)).json()["state"] == "pending"
+        assert (await person.get(waiting)).json()["state"] == "waiting"
