@@ -99,6 +99,8 @@ def _facts(timeline: Timeline) -> Iterable[tuple[str, object]]:
         yield "lease", f"{word} {shown(lease.until)}, worker {lease.worker_id}{draining}"
     if timeline.pruned_at is not None:
         yield "log pruned", f"{shown(timeline.pruned_at)}, through {timeline.pruned_through}"
+    if timeline.log_dropped_at is not None:
+        yield "log dropped", timeline.log_dropped_at
 
 
 def _pairs(facts: Iterable[tuple[str, object]]) -> Table:

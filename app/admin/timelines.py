@@ -126,6 +126,7 @@ class Timeline(BaseModel):
     cancel_action: str | None
     pruned_through: int
     pruned_at: Moment | None
+    log_dropped_at: Moment | None
     lease: Lease | None
     attempts: list[Attempt]
     questions: list[Question]

@@ -11,7 +11,8 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
       'active_seconds', r.active_seconds,
       'created_at', r.created_at, 'claimed_at', r.claimed_at, 'ended_at', r.ended_at,
       'cancel_requested_at', r.cancel_requested_at, 'cancel_action', r.cancel_action,
-      'pruned_through', r.pruned_through, 'pruned_at', r.pruned_at
+      'pruned_through', r.pruned_through, 'pruned_at', r.pruned_at,
+      'log_dropped_at', r.log_dropped_at
     ),
     'lease', (
       SELECT jsonb_build_object(
