@@ -19,6 +19,7 @@ from app.export.headings import Heading, next_headings
 from app.export.manifest import NAME, manifest
 from app.export.names import safe_name
 from app.tools.stdio.folders import owner_folder
+from tenancy.database.retry import while_database_is_away
 from tenancy.errors import NotFound, ServiceUnavailable, StoaError, UserUnavailable
 from tenancy.export.rows import OwnRows
 
@@ -50,7 +51,7 @@ class Everything:
         self, database: TenantDatabase, conversations: Conversations, folders: Path
     ) -> None:
         self._database = database
-        self._made = conversations
+        self._conversations = conversations
         self._folders = folders
         self._rows = OwnRows(database)
 
@@ -96,7 +97,7 @@ class Everything:
     async def _members(self, owner: Owner, left_out: list[LeftOut]) -> AsyncGenerator[Member, None]:
         for table in await self._rows.tables(owner):
             yield Member(f"data/{table}.ndjson", self._table(owner, table), {"table": table})
-        async with aclosing(self._conversations(owner, left_out)) as conversations:
+        async with aclosing(self._conversation_members(owner, left_out)) as conversations:
             async for member in conversations:
                 yield member
         files = FolderFiles(owner.user_id, self._folder(owner))
@@ -118,11 +119,11 @@ class Everything:
             async for piece in pieces:
                 yield Content(piece.lines, piece.rows)
 
-    async def _conversations(
+    async def _conversation_members(
         self, owner: Owner, left_out: list[LeftOut]
     ) -> AsyncGenerator[Member, None]:
         number, last = 0, None
-        while headings := await self._headings(owner, last):
+        while headings := await while_database_is_away(self._headings, owner, last):
             for last in headings:
                 number += 1
                 name = f"conversations/{number:05}-{safe_name(last.title or '')}"
@@ -140,7 +141,7 @@ class Everything:
     ) -> dict[Format, list[Content]]:
         """A conversation's; none where it was deleted meanwhile, or no graph here can read it."""
         try:
-            return await self._made.files(owner, heading)
+            return await while_database_is_away(self._conversations.files, owner, heading)
         except NotFound:
             return {}
         except StoaError:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from app.export.archive import Content
@@ -24,7 +23,9 @@ if TYPE_CHECKING:
     from tenancy.principal import UserId
 
 DEEPEST = 20
-MOST_FILES = 20_000
+MOST_ENTRIES = 20_000
+"""Files and folders, and whatever else there is, at all depths together."""
+TOO_MANY = f"There are more than {MOST_ENTRIES} files and folders: the rest is not in."
 PIECE_BYTES = 256 * 1024
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -60,7 +61,7 @@ class FolderFiles:
 
     async def found(self) -> AsyncGenerator[FoundFile | LeftOut, None]:
         """Everything in the folder, deeper ones included; nothing where there is none."""
-        walk = _walk(self._folder)
+        walk = _Walk().through(self._folder)
         try:
             while (each := await in_turn(self._user_id, next, walk, None)) is not None:
                 yield each
@@ -82,51 +83,53 @@ def _read(file: BinaryIO, left: int) -> bytes:
         return b""
 
 
-def _walk(folder: Path) -> Generator[FoundFile | LeftOut, None, None]:
-    try:
-        top = os.open(folder, _FOLDER)
-    except OSError:
-        return
-    with closing(_inside(top, "", "", 1)) as inside:
-        for number, each in enumerate(inside):
-            if number == MOST_FILES:
-                yield LeftOut(
-                    each.path, f"There are more than {MOST_FILES} files: the rest is not in."
-                )
-                return
-            yield each
+class _Walk:
+    """One way through a folder, which looks at so much and no more."""
 
+    def __init__(self) -> None:
+        self._seen = 0
 
-def _inside(
-    folder: int, name: str, path: str, depth: int
-) -> Generator[FoundFile | LeftOut, None, None]:
-    """What is in an open folder, which is closed at the end."""
-    names = Names()
-    with ExitStack() as stack:
-        stack.callback(os.close, folder)
-        for entry in islice(stack.enter_context(os.scandir(folder)), MOST_FILES + 1):
-            said = _text(entry.name)
-            yield from _one(folder, entry.name, f"{name}{names.new(said)}", f"{path}{said}", depth)
+    def through(self, folder: Path) -> Generator[FoundFile | LeftOut, None, None]:
+        try:
+            top = os.open(folder, _FOLDER)
+        except OSError:
+            return
+        yield from self._inside(top, "", "", 1)
 
+    def _inside(
+        self, folder: int, name: str, path: str, depth: int
+    ) -> Generator[FoundFile | LeftOut, None, None]:
+        """What is in an open folder, which is closed at the end."""
+        names = Names()
+        with ExitStack() as stack:
+            stack.callback(os.close, folder)
+            for entry in stack.enter_context(os.scandir(folder)):
+                said = _text(entry.name)
+                self._seen += 1
+                if self._seen > MOST_ENTRIES:
+                    if self._seen == MOST_ENTRIES + 1:
+                        yield LeftOut(f"{path}{said}", TOO_MANY)
+                    return
+                safe = names.new(said)
+                yield from self._one(folder, entry.name, f"{name}{safe}", f"{path}{said}", depth)
 
-def _one(
-    folder: int, said: str, name: str, path: str, depth: int
-) -> Generator[FoundFile | LeftOut, None, None]:
-    try:
-        kind = os.stat(said, dir_fd=folder, follow_symlinks=False).st_mode
-        if stat.S_ISDIR(kind) and depth < DEEPEST:
-            yield from _inside(
-                os.open(said, _FOLDER, dir_fd=folder), f"{name}/", f"{path}/", depth + 1
-            )
-        elif stat.S_ISREG(kind):
-            with os.fdopen(os.open(said, _FILE, dir_fd=folder), "rb") as file:
-                status = os.fstat(file.fileno())
-                if stat.S_ISREG(status.st_mode):
-                    yield FoundFile(name, path, file, status.st_size)
-        else:
-            yield LeftOut(path, _why(kind))
-    except OSError:
-        yield LeftOut(path, "It could not be read.")
+    def _one(
+        self, folder: int, said: str, name: str, path: str, depth: int
+    ) -> Generator[FoundFile | LeftOut, None, None]:
+        try:
+            kind = os.stat(said, dir_fd=folder, follow_symlinks=False).st_mode
+            if stat.S_ISDIR(kind) and depth < DEEPEST:
+                inner = os.open(said, _FOLDER, dir_fd=folder)
+                yield from self._inside(inner, f"{name}/", f"{path}/", depth + 1)
+            elif stat.S_ISREG(kind):
+                with os.fdopen(os.open(said, _FILE, dir_fd=folder), "rb") as file:
+                    status = os.fstat(file.fileno())
+                    if stat.S_ISREG(status.st_mode):
+                        yield FoundFile(name, path, file, status.st_size)
+            else:
+                yield LeftOut(path, _why(kind))
+        except OSError:
+            yield LeftOut(path, "It could not be read.")
 
 
 def _why(kind: int) -> str:

@@ -82,15 +82,15 @@ class TestAFolder:
     async def test_ends_where_there_is_too_much(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reading, "MOST_FILES", 3)
+        monkeypatch.setattr(reading, "MOST_ENTRIES", 4)
         monkeypatch.setattr(reading, "DEEPEST", 2)
         (tmp_path / "one" / "two").mkdir(parents=True)
         assert await read(tmp_path) == ({}, {"one/two": "It is too deep down."})
         for number in range(5):
-            (tmp_path / f"{number}").touch()
+            (tmp_path / f"{number}").mkdir()
         taken, left_out = await read(tmp_path)
-        assert len(taken) + len(left_out) == 4
-        assert [why for why in left_out.values() if why.startswith("There are more than 3 files")]
+        assert taken == {}
+        assert reading.TOO_MANY in left_out.values()
 
     async def test_leaves_nothing_open(self, tmp_path: Path) -> None:
         (tmp_path / "a" / "b").mkdir(parents=True)
