@@ -119,6 +119,10 @@ BEGIN
     WHERE e.erasure_id = p_erasure
   ) THEN
     RAISE EXCEPTION 'somebody is there still' USING ERRCODE = 'ST007';
+  ELSIF p_step IN ('sign', 'done') THEN
+    -- A hash of their id, too.
+    UPDATE public.pools p SET failed_for = NULL FROM public.erasures e
+    WHERE e.erasure_id = p_erasure AND p.failed_for = sha256(uuid_send(e.subject));
   END IF;
   UPDATE public.erasures e
   SET step = p_step, failure = NULL,

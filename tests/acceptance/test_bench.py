@@ -79,7 +79,7 @@ class TestBenchErasure:
     async def test_measures_what_others_notice_while_somebody_is_erased(self) -> None:
         quick = ("--rows", "5001", "--seconds", "0.2", "--no-durable")
         output = await bench("erasure", *quick)
-        assert "5,002 rows are erased" in output or "rows are erased" in output
+        assert "rows are erased in" in output
         assert "during (" in output
 
 

@@ -14,6 +14,7 @@ from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost, UserUnavailable
 from tenancy.principal import Principal
+from tests.integration.tenancy.locking import POOLS
 from tests.support.leaving import Leaving, leaving_of
 from tests.support.tenancy import (
     MODEL,
@@ -126,6 +127,10 @@ class TestAJob:
             await leaving.erasures.advance(job, "sign", remaining={"runs": 0})
         await leaving.erasures.advance(job, "delete", deleted={"runs": 2, "threads": 1})
         await leaving.delete(alice)
+        await superuser.execute("SELECT dispatch.declare_pools($1::text::jsonb)", POOLS)
+        await superuser.execute(
+            "UPDATE pools SET failures = 1, failed_for = sha256(uuid_send($1))", alice.user_id
+        )
         await leaving.erasures.advance(job, "delete", deleted={"runs": 3})
         await leaving.erasures.advance(job, "sign", remaining={"runs": 0})
         await leaving.erasures.advance(job, "done", receipt="signed")
@@ -134,6 +139,7 @@ class TestAJob:
         assert (found.user_id, found.deleted) == (None, {"runs": 5, "threads": 1})
         assert found.verified_at is not None
         assert found.ended_at is not None
+        assert await superuser.fetchval("SELECT count(failed_for) FROM pools") == 0
         for table in ("erasures", "erasure_stops", "tombstones", "audit"):
             said = await superuser.fetchval(f"SELECT string_agg(t::text, '') FROM {table} t")
             assert str(alice.user_id) not in (said or "")
