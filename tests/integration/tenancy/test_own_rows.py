@@ -124,6 +124,37 @@ class TestRows:
         assert [piece.rows for piece in pieces] == [6, 1, 1]
 
 
+class TestATable:
+    async def test_that_comes_later_is_taken_along_without_being_named_anywhere(
+        self,
+        own: OwnRows,
+        database: TestDatabase,
+        alice: Principal,
+        superuser: asyncpg.Connection,
+    ) -> None:
+        service = database.roles().service
+        await superuser.execute(
+            f"""
+            CREATE TABLE "Next year's" (
+              user_id uuid REFERENCES users, "the key" text, said jsonb,
+              PRIMARY KEY (user_id, "the key")
+            );
+            ALTER TABLE "Next year's" ENABLE ROW LEVEL SECURITY;
+            CREATE POLICY own ON "Next year's" TO "{service}" USING (user_id = tenant.user_id());
+            GRANT SELECT ON "Next year's" TO "{service}";
+            """
+        )
+        await superuser.executemany(
+            """INSERT INTO "Next year's" VALUES ($1, $2, '{"a": [1]}')""",
+            [(alice.user_id, key) for key in ("one", "two", "ö\n'")],
+        )
+        assert "Next year's" in await own.tables(alice)
+        pieces = [piece async for piece in own.pieces(alice, "Next year's", rows=2)]
+        assert [piece.rows for piece in pieces] == [2, 1]
+        (size,) = (s for s in await own.sizes(alice, most_rows=10) if s.table == "Next year's")
+        assert (size.rows, size.is_whole) == (3, True)
+
+
 class TestAPiece:
     async def test_is_found_without_reading_those_before_it(
         self,
