@@ -3,6 +3,7 @@ import { type SubmitEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import type { RecordEntry, RecordQuery } from "../api/audit";
+import { toProblem } from "../api/problem";
 import { Facts } from "../layout/Facts";
 import { Loaded } from "../layout/Loaded";
 import { personPath } from "../layout/paths";
@@ -97,6 +98,13 @@ function Choices({ onChoose }: { onChoose: (query: RecordQuery) => void }) {
 function Entries({ query }: { query: RecordQuery }) {
   const { t } = useTranslation();
   const record = useRecord(query);
+  if (record.error !== null && toProblem(record.error).status === 422) {
+    return (
+      <p role="alert" className={classes.error}>
+        {t("operator.audit.noId")}
+      </p>
+    );
+  }
   return (
     <Loaded query={record} loading={t("data.loading")} failed={t("operator.audit.failed")}>
       {(entries) =>

@@ -188,6 +188,7 @@ export const operator: Catalogue["operator"] = {
     intro: "Was mit Konten und mit dem Dienst geschah, durch wen und wann. Niemandes Worte.",
     failed: "Das Verzeichnis konnte nicht geladen werden.",
     none: "Dergleichen ist nicht verzeichnet.",
+    noId: "Das ist keine Kennung einer Person.",
     what: "Was",
     all: "Alles",
     show: "Zeigen",

@@ -186,6 +186,7 @@ export const operator = {
     intro: "What was done with accounts and with the service, by whom, and when. Nobody’s words.",
     failed: "The record could not be loaded.",
     none: "Nothing like this is on record.",
+    noId: "This is no id of a person.",
     what: "What",
     all: "Everything",
     show: "Show",
