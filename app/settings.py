@@ -210,7 +210,7 @@ class Settings(BaseSettings):
     mcp_folder: Path = Field(
         Path(".stoa/mcp"),
         description="Where tool servers' own folders are made, one per user. One service's alone:"
-        " what is no user's of its is deleted.",
+        " what is nobody's any more is deleted.",
     )
     mcp_sandbox: Literal["auto", "bubblewrap", "none"] = Field(
         "auto",

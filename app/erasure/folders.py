@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from app.tools.stdio.folders import owner_folder
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 YOUNG_SECONDS = 600.0
 """Younger folders may be of somebody who came after the people were looked up."""
+MARK = ".database"
+"""The file that says whose folders these are."""
 _PERSONS = re.compile(r"[0-9a-f]{32}")
 
 
@@ -34,16 +37,21 @@ async def delete_folder(root: Path, user_id: UserId) -> bool:
     return await asyncio.to_thread(_delete, owner_folder(root, user_id))
 
 
-async def delete_strangers(root: Path, users: AsyncIterator[UserId]) -> int:
+class FoldersOfAnother(Exception):
+    """The folder belongs to another database's service: its people are not known here."""
+
+
+async def delete_strangers(root: Path, database: str, users: AsyncIterator[UserId]) -> int:
     """Delete people's folders that are none of these users'; return how many.
 
-    ``users`` are all that there are. A folder is left behind where a host was away while somebody
-    was erased.
+    ``users`` are all that the ``database`` knows. A folder is left behind where a host was away
+    while somebody was erased. What is older than the mark that says whose the folders are, is left.
 
     Raises:
+        FoldersOfAnother: they are another database's.
         OSError: something cannot be deleted.
     """
-    left = await asyncio.to_thread(_old_folders, root)
+    left = await asyncio.to_thread(_old_folders, root, database)
     if not left:
         return 0
     async for user_id in users:
@@ -51,16 +59,33 @@ async def delete_strangers(root: Path, users: AsyncIterator[UserId]) -> int:
     return sum([await asyncio.to_thread(_delete, folder) for folder in sorted(left)])
 
 
-def _old_folders(root: Path) -> set[Path]:
-    """What looks like people's folders, and is not young."""
+def _old_folders(root: Path, database: str) -> set[Path]:
+    """What looks like people's folders, of this database's time, and is not young."""
     if not root.is_dir():
         return set()
-    newest = time.time() - YOUNG_SECONDS
+    since, newest = _marked(root, database), time.time() - YOUNG_SECONDS
     return {
         each
         for each in root.iterdir()
-        if _PERSONS.fullmatch(each.name) and each.lstat().st_mtime < newest
+        if _PERSONS.fullmatch(each.name) and since <= each.lstat().st_mtime < newest
     }
+
+
+def _marked(root: Path, database: str) -> float:
+    """Since when it is said that these are this database's folders: from now on, if it was not.
+
+    Raises:
+        FoldersOfAnother: they are another's.
+    """
+    mark, written = root / MARK, root / f"{MARK}.{uuid4().hex}"
+    if not mark.exists():
+        written.write_text(database)
+        with suppress(FileExistsError):  # another worker was quicker
+            mark.hardlink_to(written)
+        written.unlink()
+    if mark.read_text() != database:
+        raise FoldersOfAnother
+    return mark.stat().st_mtime
 
 
 def _delete(folder: Path) -> bool:

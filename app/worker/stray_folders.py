@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.databases import maintenance_settings
-from app.erasure.folders import delete_strangers
+from app.erasure.folders import FoldersOfAnother, delete_strangers
 from app.logging import facts_of
 from tenancy.database.upkeep import UpkeepDatabase
 from tenancy.errors import StoaError
@@ -50,9 +50,12 @@ class StrayFolders:
     async def _look_for_ever(self, upkeep: UpkeepDatabase) -> None:
         while True:
             try:
-                deleted = await delete_strangers(self._settings.mcp_folder, upkeep.every_user())
+                root, database = self._settings.mcp_folder, await upkeep.database_id()
+                deleted = await delete_strangers(root, database, upkeep.every_user())
                 if deleted:
                     log.info("folders of people who have left deleted", folders=deleted)
+            except FoldersOfAnother:
+                log.warning("STOA_MCP_FOLDER is another database's: no folder is deleted there")
             except StoaError as error:
                 log.warning("looking for folders of nobody failed", **facts_of(error))
             except OSError as error:

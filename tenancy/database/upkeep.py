@@ -28,6 +28,10 @@ _USERS = """
 """
 _USERS_AT_ONCE = 5000
 _NOW = "SELECT clock_timestamp()"
+_DATABASE_ID = """
+    SELECT concat(s.system_identifier, '/', d.oid)
+    FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
+"""
 _MAY_LOOK = "SELECT has_column_privilege('idempotency_keys', 'created_at', 'SELECT')"
 
 
@@ -98,6 +102,11 @@ class UpkeepDatabase:
             for row in rows:
                 after = UserId(row[0])
                 yield after
+
+    async def database_id(self) -> str:
+        """What tells this database from any other, on whichever server."""
+        (row,) = await self._calls.fetch(_DATABASE_ID)
+        return str(row[0])
 
     async def close(self) -> None:
         """Close every connection."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import httpx
 import pytest
 
 from app.databases import dispatch_settings
+from app.erasure import folders
 from app.tools.stdio.folders import make_folder
 from app.worker import erasing, letting_go
 from tenancy.erasure.records import ErasureDatabase
@@ -36,6 +36,7 @@ CREATE TRIGGER held BEFORE DELETE ON threads FOR EACH ROW EXECUTE FUNCTION held(
 @asynccontextmanager
 async def service_of(postgres: PostgresServer, folder: Path) -> AsyncIterator[RunningService]:
     """A service that can erase people."""
+    (folder / "mcp").mkdir()  # as for the first server that is a child
     async with running_service(
         postgres,
         signing_keys=keys_of("signing"),
@@ -111,8 +112,9 @@ class TestSomebodyWhoLeaves:
             await database.close()
 
     async def test_has_no_folder_any_more_though_a_process_of_theirs_makes_it_anew(
-        self, everybodys: RunningService
+        self, everybodys: RunningService, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(folders, "YOUNG_SECONDS", -1.0)
         leaver, stayer = everybodys.client("dora"), everybodys.client("emil")
         root = everybodys.settings.mcp_folder
         gone, stays = [
@@ -122,8 +124,6 @@ class TestSomebodyWhoLeaves:
         await leave(leaver)
         assert (gone.exists(), stays.exists()) == (False, True)
         gone.mkdir()
-        for folder in (gone, stays):
-            os.utime(folder, (0, 0))
         async with running_worker(everybodys.settings):  # as one is started anew
             await pools.until(lambda: not gone.exists())
         assert stays.exists()

@@ -10,22 +10,22 @@ from uuid import uuid4
 
 import pytest
 
-from app.erasure.folders import YOUNG_SECONDS, delete_folder, delete_strangers
+from app.erasure import folders
+from app.erasure.folders import FoldersOfAnother, delete_folder, delete_strangers
 from app.tools.stdio.folders import make_folder
 from tenancy.principal import UserId
+
+OURS = "a database's id"
 
 
 def somebody() -> UserId:
     return UserId(uuid4())
 
 
-def kept(root: Path, owner: UserId | None, *, old: bool = True) -> Path:
-    """A folder in which a server of theirs has kept something, a while ago."""
+def kept(root: Path, owner: UserId | None) -> Path:
+    """A folder in which a server of theirs has kept something."""
     folder = make_folder(root, owner, "notes")
     (folder / "notes.txt").write_text("what was said")
-    if old:
-        past = folder.stat().st_mtime - 2 * YOUNG_SECONDS
-        os.utime(folder.parent, (past, past))
     return folder.parent
 
 
@@ -37,9 +37,9 @@ async def these(*users: UserId) -> AsyncIterator[UserId]:
 class TestThePersonsFolder:
     async def test_is_deleted_and_no_other(self, tmp_path: Path) -> None:
         leaver, stayer = somebody(), somebody()
-        folders = [kept(tmp_path, each) for each in (leaver, stayer, None)]
+        there = [kept(tmp_path, each) for each in (leaver, stayer, None)]
         assert await delete_folder(tmp_path, leaver)
-        assert [each.exists() for each in folders] == [False, True, True]
+        assert [each.exists() for each in there] == [False, True, True]
 
     async def test_need_not_be_there(self, tmp_path: Path) -> None:
         assert not await delete_folder(tmp_path / "nowhere", somebody())
@@ -87,25 +87,50 @@ class TestThePersonsFolder:
         assert not folder.is_symlink()
 
 
+@pytest.fixture
+async def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folders of a service, which is there already; and all of them are soon old."""
+    assert await delete_strangers(tmp_path, OURS, these()) == 0
+    monkeypatch.setattr(folders, "YOUNG_SECONDS", -1.0)
+    return tmp_path
+
+
 class TestFoldersOfNobody:
     async def test_are_deleted_and_those_of_users_and_of_everybody_are_not(
-        self, tmp_path: Path
+        self, ours: Path
     ) -> None:
         gone, user = somebody(), somebody()
-        folders = [kept(tmp_path, each) for each in (gone, user, None)]
-        assert await delete_strangers(tmp_path, these(user, somebody())) == 1
-        assert [each.exists() for each in folders] == [False, True, True]
+        there = [kept(ours, each) for each in (gone, user, None)]
+        assert await delete_strangers(ours, OURS, these(user, somebody())) == 1
+        assert [each.exists() for each in there] == [False, True, True]
 
-    async def test_are_left_while_they_are_young(self, tmp_path: Path) -> None:
+    async def test_are_left_while_they_are_young(
+        self, ours: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Somebody may have come after the people were looked up."""
-        young = kept(tmp_path, somebody(), old=False)
-        assert await delete_strangers(tmp_path, these()) == 0
+        monkeypatch.undo()
+        young = kept(ours, somebody())
+        assert await delete_strangers(ours, OURS, these()) == 0
         assert young.exists()
 
+    async def test_are_left_where_another_database_knows_whose_they_are(self, ours: Path) -> None:
+        theirs = kept(ours, somebody())
+        with pytest.raises(FoldersOfAnother):
+            await delete_strangers(ours, "another", these())
+        assert theirs.exists()
+
+    async def test_are_left_where_they_were_there_before_it_was_said_whose_they_are(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(folders, "YOUNG_SECONDS", -1.0)
+        before = kept(tmp_path, somebody())
+        os.utime(before, (0, 0))
+        assert await delete_strangers(tmp_path, OURS, these()) == 0
+        assert before.exists()
+
     @pytest.mark.parametrize("name", ["shared", "README", "not-a-persons", "A" * 32])
-    async def test_are_not_what_the_service_has_not_made(self, tmp_path: Path, name: str) -> None:
-        other = tmp_path / name
+    async def test_are_not_what_the_service_has_not_made(self, ours: Path, name: str) -> None:
+        other = ours / name
         other.mkdir()
-        os.utime(other, (0, 0))
-        assert await delete_strangers(tmp_path, these()) == 0
+        assert await delete_strangers(ours, OURS, these()) == 0
         assert other.exists()
