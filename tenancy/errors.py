@@ -40,6 +40,7 @@ holds the one table from these classes to statuses.
     │   ├── TokenBudgetExhausted
     │   ├── MemoryFull
     │   ├── TooManyRuleChanges
+    │   ├── TooManyExports
     │   └── TooManyStreams
     └── ServiceUnavailable
         └── TooManyRequests
@@ -335,6 +336,13 @@ class TooManyRuleChanges(LimitReached):
 
     code = "too_many_rule_changes"
     message = "These rules were changed too often. Wait a while before you change them again."
+
+
+class TooManyExports(LimitReached):
+    """The user has taken everything along as often as one may in an hour."""
+
+    code = "too_many_exports"
+    message = "Everything was exported too often. Wait a while before you do it again."
 
 
 class TooManyStreams(LimitReached):

@@ -70,6 +70,7 @@ STATEMENTS = (
     """,
     "CREATE INDEX audit_by_action ON audit (action, audit_id)",
     "CREATE INDEX audit_rules ON audit (reference, at) WHERE action = 'rules_changed'",
+    "CREATE INDEX audit_exports ON audit (reference, at) WHERE action = 'exported'",
     "ALTER TABLE users ADD COLUMN state_at timestamptz",
     "CREATE INDEX users_by_age ON users (created_at, user_id)",
     # A person's leaving, as a job that a crash only delays: ``step`` is what is done next. The

@@ -21,8 +21,9 @@ _WINDOWS = {
     "tokens_per_day": 86_400,
     "tokens_per_month": 31 * 86_400,
     "rule_changes_per_hour": 3600,
+    "exports_per_hour": 3600,
 }
-_EVERYBODYS = {"rule_changes_per_hour": 20}
+_EVERYBODYS = {"rule_changes_per_hour": 20, "exports_per_hour": 10}
 """Limits that nobody sets: the database holds them itself."""
 
 

@@ -60,6 +60,7 @@ class Everything:
 
         Raises:
             UserUnavailable: the person is being erased.
+            TooManyExports: they have begun ten in an hour.
         """
         await self._rows.begin(owner)
 

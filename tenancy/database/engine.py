@@ -24,6 +24,7 @@ from tenancy.errors import (
     ThreadBusy,
     ThreadNotFound,
     TokenBudgetExhausted,
+    TooManyExports,
     TooManyQueuedRuns,
     TooManyRuleChanges,
     TooManyThreads,
@@ -54,6 +55,7 @@ _LIMITS: dict[str, type[LimitReached]] = {
     "threads": TooManyThreads,
     "memory_bytes": MemoryFull,
     "rule_changes_per_hour": TooManyRuleChanges,
+    "exports_per_hour": TooManyExports,
     "tokens_per_day": TokenBudgetExhausted,
     "tokens_per_month": TokenBudgetExhausted,
 }

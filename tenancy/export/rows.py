@@ -62,7 +62,11 @@ class OwnRows:
         self._database = database
 
     async def begin(self, owner: Owner) -> None:
-        """Put on record that everything is taken along."""
+        """Put on record that everything is taken along.
+
+        Raises:
+            TooManyExports: that was done ten times within an hour.
+        """
         await self._database.call(owner, _BEGIN)
 
     async def tables(self, owner: Owner) -> list[str]:

@@ -26,16 +26,28 @@ BEGIN
   END IF;
 END $$;
 
--- Puts on record that a person takes everything along, which they may while they are suspended, too.
+-- Puts on record that a person takes everything along, which they may while they are suspended, too;
+-- at most ten times in an hour.
 CREATE OR REPLACE FUNCTION tenant.begin_export(p_user uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   found_state public.user_state;
+  earlier timestamptz;
 BEGIN
   PERFORM set_config('app.user_id', p_user::text, true);
   SELECT u.state INTO found_state FROM public.users u WHERE u.user_id = p_user FOR KEY SHARE;
   IF found_state IS NULL OR found_state = 'erasing' THEN
     RAISE EXCEPTION 'nothing of this user is read any more' USING ERRCODE = 'ST003';
+  END IF;
+  -- Each is on record for long, so nobody fills it with them.
+  SELECT a.at INTO earlier FROM public.audit a
+  WHERE a.reference = tenant.own_reference() AND a.action = 'exported'
+    AND a.at > clock_timestamp() - interval '1 hour'
+  ORDER BY a.at DESC OFFSET 9 LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'everything is exported all the time' USING ERRCODE = 'ST008',
+      DETAIL = 'exports_per_hour',
+      HINT = ceil(extract(epoch FROM earlier + interval '1 hour' - clock_timestamp()))::text;
   END IF;
   PERFORM tenant.audit(p_user, 'person', 'exported', NULL, NULL, NULL, NULL, NULL, false);
 END $$;

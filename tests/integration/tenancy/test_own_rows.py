@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from tenancy.database.tenant import TenantDatabase
-from tenancy.errors import UserUnavailable
+from tenancy.errors import TooManyExports, UserUnavailable
 from tenancy.export.rows import OwnRows
 from tenancy.principal import Principal
 from tests.support.tenancy import TestDatabase, make_thread, queue_run, set_user_state
@@ -267,6 +267,21 @@ class TestWhoMayRead:
         ):
             with pytest.raises(UserUnavailable):
                 await reading
+
+
+class TestTakingEverythingAlong:
+    async def test_is_done_ten_times_in_an_hour_each_time_on_record(
+        self, own: OwnRows, alice: Principal, bob: Principal, superuser: asyncpg.Connection
+    ) -> None:
+        for _ in range(10):
+            await own.begin(alice)
+        with pytest.raises(TooManyExports) as refused:
+            await own.begin(alice)
+        assert refused.value.limit == "exports_per_hour"
+        assert 3500 < (refused.value.retry_seconds or 0) <= 3600
+        await own.begin(bob)
+        acts = "SELECT count(*) FROM audit WHERE action = 'exported'"
+        assert await superuser.fetchval(acts) == 11
 
 
 class TestSizes:
