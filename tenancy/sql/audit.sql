@@ -16,6 +16,8 @@ DECLARE
 BEGIN
   SELECT r.reference INTO found_reference FROM public.audit_references r WHERE r.user_id = p_user;
   IF found_reference IS NULL THEN
+    -- Before the reference, as whoever erases them does; the foreign key would come after it.
+    PERFORM 1 FROM public.users u WHERE u.user_id = p_user FOR KEY SHARE;
     INSERT INTO public.audit_references (user_id) VALUES (p_user) ON CONFLICT (user_id) DO NOTHING;
     SELECT r.reference INTO STRICT found_reference
     FROM public.audit_references r WHERE r.user_id = p_user;
