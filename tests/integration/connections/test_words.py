@@ -57,9 +57,10 @@ async def grant(process: Process, person: Principal, server: str) -> int | None:
 async def records(superuser: asyncpg.Connection, user_id: UUID) -> list[tuple[Any, ...]]:
     rows = await superuser.fetch(
         """
-        SELECT a.actor, a.action, a.server, t.kind, t.text FROM audit a
+        SELECT a.actor, a.action, a.server, t.kind, t.text
+        FROM audit_references r JOIN audit a USING (reference)
         LEFT JOIN audit_texts t USING (user_id, audit_id)
-        WHERE a.user_id = $1 ORDER BY a.audit_id, t.kind
+        WHERE r.user_id = $1 ORDER BY a.audit_id, t.kind
         """,
         user_id,
     )
