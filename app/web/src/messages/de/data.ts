@@ -113,7 +113,6 @@ export const leaving: Catalogue["leaving"] = {
     verifying: "Es wird nachgesehen, ob etwas übrig ist",
     done: "Fertig",
   },
-  now: "jetzt",
   facts: {
     requested: "Begonnen",
     by: "Durch",

@@ -112,7 +112,6 @@ export const leaving = {
     verifying: "Looking that nothing is left",
     done: "Done",
   },
-  now: "now",
   facts: {
     requested: "Begun",
     by: "By",
