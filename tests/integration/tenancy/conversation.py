@@ -59,8 +59,14 @@ class Conversation:
     async def claim(self) -> ClaimedRun:
         return await claimed_run(self.tenants, self.dispatch, self.person, self.thread_id)
 
-    async def turn(self, run: ClaimedRun, said: str | None, kind: type[TenantSaver]) -> None:
-        """Execute a run as a worker would; it keeps its claim."""
+    async def turn(
+        self,
+        run: ClaimedRun,
+        said: str | None,
+        kind: type[TenantSaver],
+        checkpoint_id: str | None = None,
+    ) -> None:
+        """Execute a run as a worker would, from an earlier state if named; it keeps its claim."""
         saver = kind(
             self.pool,
             self.tenants,
@@ -70,10 +76,13 @@ class Conversation:
             self,
         )
         told = {"messages": [HumanMessage(said, id=str(uuid4()))]} if said else None
+        config = self.config
+        if checkpoint_id is not None:
+            config["configurable"]["checkpoint_id"] = checkpoint_id
         try:
             await self.graph(saver).ainvoke(
                 told,
-                {**self.config, "metadata": {"run_id": str(run.run_id)}},
+                {**config, "metadata": {"run_id": str(run.run_id)}},
                 durability="sync",
             )
         finally:

@@ -52,6 +52,11 @@ def joined(words: list[str], updates: Any) -> list[str]:
     return [*words, *(word for update in updates for word in update)]
 
 
+def joined_once(words: list[str], update: list[str]) -> list[str]:
+    """Append an update."""
+    return [*words, *update]
+
+
 class OutOfStep(TypedDict):
     """Two channels that are stored as deltas, copied whole at different times."""
 
@@ -64,10 +69,11 @@ class DeltaTalk(Conversation):
 
     said = "abcde"
     state: Any = Delta
+    inner_state: Any = None
     inner_saver: Any = None
 
     def graph(self, saver: Any) -> Any:
-        inner = StateGraph(self.state)
+        inner = StateGraph(self.inner_state or self.state)
         inner.add_node("answer", self._answer)
         inner.add_edge(START, "answer")
         inner.add_edge("answer", END)
@@ -100,13 +106,39 @@ class OutOfStepTalk(DeltaTalk):
         return {**await super()._answer(state), "words": [str(len(state["messages"]))]}
 
 
-class RememberingTalk(DeltaTalk):
+class Remembering(TypedDict):
+    """What only the inner graph knows: how often it was called."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    remembered: Annotated[list[str], joined_once]
+
+
+class Noting(TypedDict):
+    """The same, stored as deltas, and never whole."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    remembered: Annotated[list[str], DeltaChannel(joined, snapshot_frequency=50)]
+
+
+class RememberingTalk(WholeTalk):
     """What the inner graph holds outlives its calls."""
 
+    inner_state: Any = Remembering
     inner_saver = True
 
+    async def _answer(self, state: Any) -> dict[str, Any]:
+        self.remembered = list(state.get("remembered", []))
+        said = await Conversation._answer(self, state)
+        return {**said, "remembered": [str(state["messages"][-1].content)]}
 
-KINDS = [DeltaTalk, WholeTalk, OutOfStepTalk, RememberingTalk]
+
+class NotingTalk(RememberingTalk):
+    """So does this, and it is stored as deltas."""
+
+    inner_state = Noting
+
+
+KINDS = [DeltaTalk, WholeTalk, OutOfStepTalk, RememberingTalk, NotingTalk]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=[kind.__name__ for kind in KINDS])
 
 Begin = Callable[[type[DeltaTalk]], Any]
@@ -234,13 +266,29 @@ class TestAThreadWhoseOldStatesArePruned:
             now = (await talk.graph(saver).aget_state(forked)).values
             assert str(now["messages"]) == before[checkpoint_id][0].get("messages", "[]")
 
+    @pytest.mark.parametrize("kind", [RememberingTalk, NotingTalk])
+    async def test_answers_anew_with_what_the_graph_within_knew_then(
+        self, kind: type[RememberingTalk], begin: Begin
+    ) -> None:
+        talk = await begin(kind)
+        await turns(talk, *talk.said)
+        await age(talk)
+        assert sum(await prune(talk)) > 0
+        left = await states(talk)
+        before_the_answer = max(each for each, (_, to_do, _) in left.items() if to_do == ("model",))
+        run = await talk.claim()
+        await talk.turn(run, None, TenantSaver, before_the_answer)
+        assert talk.remembered == list(talk.said[:-1])
+
     async def test_keeps_a_graph_of_whole_states_to_its_last_turn(self, begin: Begin) -> None:
         talk = await begin(WholeTalk)
         await turns(talk, "a")
         once = await count(talk)
         await turns(talk, *"bcde")
         await age(talk)
+        last_turn = sorted(await states(talk))[-4:]
         await prune(talk)
+        assert sorted(await states(talk)) == last_turn
         assert await count(talk) <= once + 5, "the last turn, and the state that it began from"
         assert await talk.superuser.fetchval(
             "SELECT count(*) = 0 FROM checkpoints c WHERE parent_checkpoint_id IS NOT NULL"
