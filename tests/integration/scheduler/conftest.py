@@ -28,7 +28,8 @@ from tests.support.tenancy import (
 CONTEXT, OUTPUT = 1000, 500
 HIGHEST = CONTEXT + 2 * OUTPUT
 """What a call may cost at most, in tokens."""
-COOLDOWN = 10.0
+COOLDOWN, TAKE_UP = 600.0, 300.0
+"""Longer than any test takes: time goes on where a test says so."""
 SET_LIMITS = (
     "INSERT INTO user_limits (user_id, limits) VALUES ($1, $2::text::jsonb)"
     " ON CONFLICT (user_id) DO UPDATE SET limits = EXCLUDED.limits"
@@ -103,6 +104,10 @@ class Stage:
     ) -> Settled:
         """End a call."""
         return await self.seats.settle(run.user_id, call_id, model, prompt, output, failure)
+
+    async def tend(self) -> tuple[UUID, ...]:
+        """Free what time has run out for; the calls that were given a seat by it."""
+        return await self.seats.tend(COOLDOWN, TAKE_UP)
 
     async def limit(self, person: Principal, limits: str) -> None:
         """Give a person limits of their own; whoever is in the queues is not told of it."""

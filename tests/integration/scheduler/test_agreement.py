@@ -205,7 +205,7 @@ class TestACapOfNothing:
         await self.lift(stage, alice, '{"seats": 0}')
         (run,) = await stage.dispatch.claim_runs(stage.worker, 5, {}, "")
         waiting = await stage.wait(run)
-        assert await stage.seats.tend(COOLDOWN) == ()
+        assert await stage.tend() == ()
         assert await stage.disagreements() == []
         assert await self.lift(stage, alice, '{"seats": 1}') == [waiting]
         assert await stage.outcome(run, waiting) == "taken"

@@ -11,10 +11,9 @@ from app.runs.cancelling import cancel_runs
 from app.runs.deletion import delete_run, delete_thread
 from tenancy.errors import UserUnavailable
 from tenancy.principal import ClaimedRun, Principal
-from tests.integration.scheduler.conftest import COOLDOWN, HIGHEST, Stage, pool
+from tests.integration.scheduler.conftest import COOLDOWN, HIGHEST, TAKE_UP, Stage, pool
 from tests.support.tenancy import TestDatabase, set_user_state
 
-JUST_NOW = 2.0
 """How long a seat may be left lying before it goes to the next."""
 
 
@@ -27,7 +26,7 @@ async def two_runs(
 
 
 class TestASeatThatIsNotTakenUp:
-    async def test_goes_to_the_next_after_two_seconds_and_costs_nothing(
+    async def test_goes_to_the_next_after_a_while_and_costs_nothing(
         self, stage: Stage, alice: Principal, bob: Principal
     ) -> None:
         hers, his = await two_runs(stage, alice, bob)
@@ -35,10 +34,10 @@ class TestASeatThatIsNotTakenUp:
         first, second = await stage.wait(his), await stage.wait(hers)
         before = await stage.vtime(bob)
         assert (await stage.settle(hers, held)).granted == (first,)
-        await stage.age("granted_at", JUST_NOW - 0.5)
-        assert await stage.seats.tend(COOLDOWN) == ()
-        await stage.age("granted_at", 0.6)
-        assert await stage.seats.tend(COOLDOWN) == (second,)
+        await stage.age("granted_at", TAKE_UP - 60)
+        assert await stage.tend() == ()
+        await stage.age("granted_at", 61)
+        assert await stage.tend() == (second,)
         assert await stage.outcome(his, first) == "gone"
         assert await stage.vtime(bob) == before
         # Whoever comes too late has nothing to settle any more.
@@ -52,17 +51,17 @@ class TestASeatThatIsNotTakenUp:
         held = await stage.take(hers)
         call = await stage.wait(his)
         await stage.settle(hers, held)
-        await stage.age("granted_at", JUST_NOW + 1)
+        await stage.age("granted_at", TAKE_UP + 1)
         taking = await database.connect("dispatch")
         try:
             async with taking.transaction():
                 await taking.fetch(
                     "SELECT * FROM dispatch.take_up($1, $2, NULL)", bob.user_id, call
                 )
-                assert await stage.seats.tend(COOLDOWN) == ()
+                assert await stage.tend() == ()
         finally:
             await taking.close()
-        assert await stage.seats.tend(COOLDOWN) == ()
+        assert await stage.tend() == ()
         assert (await stage.settle(his, call)).first
 
     async def test_goes_to_the_next_though_the_clock_was_set_back(
@@ -74,7 +73,7 @@ class TestASeatThatIsNotTakenUp:
         second = await stage.wait(hers)
         await stage.settle(hers, held)
         await stage.age("granted_at", -3600)
-        assert await stage.seats.tend(COOLDOWN) == (second,)
+        assert await stage.tend() == (second,)
 
 
 class TestASeatOfADeadWorker:
@@ -86,12 +85,12 @@ class TestASeatOfADeadWorker:
         assert await stage.vtime(alice) == HIGHEST // 2 * 1000
         his = await stage.again(his)
         waiting = await stage.wait(his)
-        assert await stage.seats.tend(COOLDOWN) == ()
+        assert await stage.tend() == ()
         assert await stage.vtime(alice) == 0
-        await stage.age("lost_at", COOLDOWN - 1)
-        assert await stage.seats.tend(COOLDOWN) == ()
-        await stage.age("lost_at", 1.1)
-        assert await stage.seats.tend(COOLDOWN) == (waiting,)
+        await stage.age("lost_at", COOLDOWN - 60)
+        assert await stage.tend() == ()
+        await stage.age("lost_at", 61)
+        assert await stage.tend() == (waiting,)
 
     async def test_that_is_settled_late_is_charged_for_what_was_used(
         self, stage: Stage, alice: Principal, bob: Principal
@@ -99,7 +98,7 @@ class TestASeatOfADeadWorker:
         hers, _ = await two_runs(stage, alice, bob)
         call = await stage.take(hers)
         await stage.lose_worker()
-        await stage.seats.tend(COOLDOWN)
+        await stage.tend()
         assert await stage.vtime(alice) == 0
         # It was only frozen, and tells now what the model did.
         assert (await stage.settle(hers, call, 100, 50)).first
@@ -116,7 +115,7 @@ class TestASeatOfADeadWorker:
         await stage.wait(his)
         await stage.settle(hers, held)
         await stage.lose_worker()
-        await stage.seats.tend(COOLDOWN)
+        await stage.tend()
         assert await stage.value("SELECT count(*) FROM model_calls") == 0
         assert await stage.vtime(bob) == 0
 
@@ -128,7 +127,7 @@ class TestASeatOfADeadWorker:
         await stage.wait(his)
         await stage.age("granted_at", 3600)
         await stage.age("taken_at", 3600)
-        assert await stage.seats.tend(COOLDOWN) == ()
+        assert await stage.tend() == ()
         assert (await stage.settle(hers, call)).first
 
     async def test_comes_back_once_by_however_many_tenders(
@@ -138,9 +137,9 @@ class TestASeatOfADeadWorker:
         await stage.take(hers)
         his = await stage.again(his)
         waiting = [await stage.wait(his) for _ in range(3)]
-        await stage.seats.tend(COOLDOWN)
+        await stage.tend()
         await stage.age("lost_at", COOLDOWN + 1)
-        granted = await asyncio.gather(*(stage.seats.tend(COOLDOWN) for _ in range(4)))
+        granted = await asyncio.gather(*(stage.tend() for _ in range(4)))
         assert [call for calls in granted for call in calls] == waiting[:1]
 
 
@@ -163,7 +162,7 @@ class TestARunThatIsDeleted:
         held = await stage.take(hers)
         waiting = await stage.wait(his)
         await self.delete(stage, alice, hers)
-        assert await stage.seats.tend(COOLDOWN) == ()
+        assert await stage.tend() == ()
         # Its worker hears of it and says what was used until then.
         assert (await stage.settle(hers, held, 10, 0)).granted == (waiting,)
 
@@ -176,9 +175,9 @@ class TestARunThatIsDeleted:
         thread = await stage.value("SELECT thread_id FROM runs WHERE run_id = $1", hers.run_id)
         async with stage.tenants.writing(alice) as tx:
             await delete_thread(tx, thread)
-        await stage.seats.tend(COOLDOWN)
+        await stage.tend()
         await stage.age("lost_at", COOLDOWN + 1)
-        assert await stage.seats.tend(COOLDOWN) == (waiting,)
+        assert await stage.tend() == (waiting,)
 
     async def test_just_now_is_passed_over_and_holds_up_nobody(
         self, database: TestDatabase, stage: Stage, alice: Principal, bob: Principal
@@ -212,9 +211,9 @@ class TestARunThatIsCancelled:
         await stage.lose_worker()
         await cancel_runs(stage.tenants, alice, run_ids=[hers.run_id])
         await cancel_runs(stage.tenants, bob, run_ids=[his.run_id])
-        await stage.seats.tend(COOLDOWN)
+        await stage.tend()
         await stage.age("lost_at", COOLDOWN + 1)
-        await stage.seats.tend(COOLDOWN)
+        await stage.tend()
         assert await stage.value("SELECT count(*) FROM model_calls") == 0
 
 
@@ -239,6 +238,6 @@ class TestSomebodyWhoIsSuspended:
         waiting = await stage.wait(his)
         await set_user_state(stage.superuser, bob.user_id, "suspended")
         assert (await stage.settle(hers, held)).granted == ()
-        assert await stage.seats.tend(COOLDOWN) == ()
+        assert await stage.tend() == ()
         await set_user_state(stage.superuser, bob.user_id, "active")
-        assert await stage.seats.tend(COOLDOWN) == (waiting,)
+        assert await stage.tend() == (waiting,)
