@@ -13,6 +13,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import TooManyExports, UserUnavailable
 from tenancy.export.rows import OwnRows
 from tenancy.principal import Principal
+from tests.support.every_table import fill_every_table
 from tests.support.tenancy import TestDatabase, make_thread, queue_run, set_user_state
 
 ADD = "INSERT INTO threads (user_id, thread_id, title) VALUES ($1, $2, $3)"
@@ -58,6 +59,33 @@ class TestRows:
         (whose,) = await rows_of(own, alice, "audit_references")
         assert (acted["action"], acted["reference"]) == ("exported", whose["reference"])
         assert await rows_of(own, bob, "audit") == []
+
+    async def test_are_as_many_as_the_database_has_in_every_table(
+        self,
+        own: OwnRows,
+        tenants: TenantDatabase,
+        alice: Principal,
+        bob: Principal,
+        superuser: asyncpg.Connection,
+    ) -> None:
+        for person in (alice, alice, bob):
+            await queue_run(tenants, person, await make_thread(tenants, person))
+        await fill_every_table(superuser)
+        await superuser.execute(
+            "INSERT INTO idempotency_keys (user_id, route, key, fingerprint, resource_id)"
+            " SELECT user_id, 'r', 'k', '', gen_random_uuid() FROM users;"
+            "INSERT INTO run_attempts (user_id, run_id, fence, attempt, worker_id, claimed_at)"
+            " SELECT user_id, run_id, 1, 1, gen_random_uuid(), now() FROM runs"
+        )
+        for table in await own.tables(alice):
+            by = "user_id"
+            if table == "audit":
+                by = "(SELECT r.user_id FROM audit_references r WHERE r.reference = o.reference)"
+            there = await superuser.fetchval(
+                f"SELECT count(*) FROM {table} o WHERE {by} = $1", alice.user_id
+            )
+            found = sum([piece.rows async for piece in own.pieces(alice, table, rows=1)])
+            assert (found, found > 0) == (there, True), table
 
     async def test_come_once_each_whatever_is_written_meanwhile(
         self, own: OwnRows, alice: Principal, superuser: asyncpg.Connection
