@@ -71,6 +71,7 @@ _ROUTES = (
     admin_audit_routes,
 )
 _READABLE_HEADERS = (
+    "Content-Disposition",
     "Content-Location",
     "Location",
     "RateLimit",
