@@ -104,7 +104,8 @@ class ErasureSteps:
         return await self._steps[job.step](job)
 
     async def _record(self, job: ErasureJob) -> Taken:
-        """What must outlast the database comes first."""
+        """What must outlast the database comes first, once nothing is written any more."""
+        await self._erasures.await_writers(_leaver(job).user_id)
         await self._tombstones.record(job)
         faults.reach("erasure.recorded")
         return Taken("revoke")

@@ -36,6 +36,7 @@ _COLUMNS = """
     e.remaining, e.verified_at, e.ended_at, e.receipt
 """
 _BEGIN = "SELECT dispatch.begin_erasure($1, $2, $3, $4, $5, $6)"
+_AWAIT_WRITERS = "SELECT dispatch.await_writers($1)"
 _ANNOUNCE = "SELECT pg_notify($1, $2)"
 _CLAIM = "SELECT erasure_id, subject, step, attempts FROM dispatch.claim_erasure($1)"
 _KEEP = "SELECT dispatch.keep_erasure($1, $2, $3)"
@@ -115,7 +116,8 @@ class ErasureDatabase:
     ) -> UUID | None:
         """Begin to erase a person, or find what was begun; None where there is nobody like that.
 
-        From here on nothing is written for them. ``act`` is put on record.
+        From here on no write begins for them; ``await_writers`` waits for those under way.
+        ``act`` is put on record.
 
         Raises:
             UserUnavailable: whoever acts may not any more.
@@ -125,12 +127,16 @@ class ErasureDatabase:
         begun: UUID | None = row[0]
         return begun
 
+    async def await_writers(self, user_id: UserId) -> None:
+        """Return once nothing is being written for somebody whose erasure has begun."""
+        await self._calls.fetch(_AWAIT_WRITERS, user_id)
+
     async def announce(self, user_id: UserId) -> None:
         """Tell whoever listens of somebody who leaves; whoever does not hear of it looks."""
         await self._calls.fetch(_ANNOUNCE, USER_CHANGED, str(user_id))
 
     async def claim(self, seconds: float) -> ErasureJob | None:
-        """Take on the oldest that nobody works on, for so many seconds."""
+        """Take on one that nobody works on: the one that was left for longest, or never tried."""
         rows = await self._calls.fetch(_CLAIM, seconds)
         for erasure_id, subject, step, attempts in rows:
             return ErasureJob(erasure_id, _user(subject), step, attempts)

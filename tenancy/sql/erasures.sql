@@ -1,9 +1,10 @@
 -- Erasures as durable jobs, for the dispatch role: begun, led step by step, looked at. Whoever works on
 -- one has claimed it for a while; `attempts` is the fence without which nothing more is said of it.
--- Locks: the user whole (an erasure begins), the erasure, then as everywhere.
+-- Locks: the user, the erasure, then as everywhere.
 
--- Begins to erase a person, or returns the erasure that was begun. From here on nothing is written for
--- them: the row is held against every writer's FOR KEY SHARE. Null where there is no such person.
+-- Begins to erase a person, or returns the erasure that was begun. From here on no write begins for them.
+-- It waits for none that is under way: with as many of a person's own as follow each other closely
+-- enough, it would never have its turn. `await_writers` does. Null where there is no such person.
 CREATE OR REPLACE FUNCTION dispatch.begin_erasure(
   p_user uuid, p_requested_by text, p_erasure uuid DEFAULT NULL,
   p_by uuid DEFAULT NULL, p_account text DEFAULT NULL, p_route text DEFAULT NULL
@@ -14,7 +15,7 @@ DECLARE
   begun uuid;
 BEGIN
   PERFORM tenant.begin_act(p_by);
-  SELECT u.state INTO found_state FROM public.users u WHERE u.user_id = p_user FOR UPDATE;
+  SELECT u.state INTO found_state FROM public.users u WHERE u.user_id = p_user FOR NO KEY UPDATE;
   IF NOT FOUND THEN
     RETURN NULL;
   END IF;
@@ -41,6 +42,15 @@ BEGIN
   RETURN begun;
 END $$;
 
+-- Returns once nothing is being written for a person any more whose erasure has begun: the row is held
+-- against every writer's FOR KEY SHARE, and whoever comes later is refused. A lock, not a check. Its own
+-- transaction.
+CREATE OR REPLACE FUNCTION dispatch.await_writers(p_user uuid) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM public.users u WHERE u.user_id = p_user AND u.state = 'erasing' FOR UPDATE;
+END $$;
+
 -- Suspends a person, or lets them go on: then their runs are looked at by the next claim. Null where
 -- there is nobody like that; their state else.
 CREATE OR REPLACE FUNCTION dispatch.set_user_state(
@@ -65,7 +75,8 @@ BEGIN
   RETURN CASE WHEN found_state IS NOT NULL THEN p_state END;
 END $$;
 
--- Takes on the oldest erasure that nobody works on, for so many seconds.
+-- Takes on an erasure that nobody works on, for so many seconds: one that nobody has tried yet, then the
+-- one that was left for longest. So those that cannot go on keep back nobody else's.
 CREATE OR REPLACE FUNCTION dispatch.claim_erasure(p_seconds float8)
 RETURNS TABLE (erasure_id uuid, subject uuid, step text, attempts int)
 LANGUAGE sql AS $$
@@ -73,7 +84,7 @@ LANGUAGE sql AS $$
     SELECT o.erasure_id FROM public.erasures o
     WHERE o.step <> 'done'
       AND (o.working_until IS NULL OR o.working_until <= (SELECT clock_timestamp()))
-    ORDER BY o.requested_at LIMIT 1
+    ORDER BY o.working_until NULLS FIRST, o.requested_at LIMIT 1
     FOR NO KEY UPDATE SKIP LOCKED
   )
   UPDATE public.erasures e
@@ -199,9 +210,12 @@ DECLARE
 BEGIN
   ended := 0;
   held := '{}';
-  -- Not kept: nobody's claim waits for this transaction.
-  PERFORM pg_advisory_lock(hashtextextended('stoa.claim_runs', 0));
-  PERFORM pg_advisory_unlock(hashtextextended('stoa.claim_runs', 0));
+  BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('stoa.claim_runs', 0));
+    RAISE SQLSTATE 'ST000';  -- taken back, and the lock with it: nobody's claim waits for what follows
+  EXCEPTION WHEN SQLSTATE 'ST000' THEN
+    NULL;
+  END;
   PERFORM 1 FROM public.users u WHERE u.user_id = p_user AND u.state = 'erasing' FOR KEY SHARE;
   IF NOT FOUND THEN
     RETURN;

@@ -29,6 +29,7 @@ class Leaving:
         job = await self.erasures.claim(60)
         assert job is not None
         assert job.erasure_id == erasure_id
+        await self.erasures.await_writers(person.user_id)
         return job
 
     async def delete(self, person: Owner, most: int = 1000) -> None:

@@ -225,6 +225,7 @@ class Scene:
         job = (ERASURE, 1)
         return {
             "begin_erasure": _dispatch("begin_erasure", self.user, "person"),
+            "await_writers": _dispatch("await_writers", self.user),
             "set_user_state": _dispatch("set_user_state", self.user, "active", None, "root", "r"),
             "claim_erasure": _dispatch("claim_erasure", 60.0),
             "keep_erasure": _dispatch("keep_erasure", *job, 60.0),

@@ -25,6 +25,7 @@ from tests.support.tenancy import (
     make_thread,
     make_worker,
     queue_run,
+    sign_in,
 )
 
 SET_STATE = "SELECT dispatch.set_user_state($1, $2, NULL, 'root', 'stoa admin users')"
@@ -54,6 +55,22 @@ class TestAskingToLeave:
 
     async def test_for_nobody_begins_none(self, leaving: Leaving) -> None:
         assert await leaving.erasures.begin(uuid4(), "operator") is None  # type: ignore[arg-type]
+
+    async def test_waits_for_no_write_that_is_under_way_and_what_follows_does(
+        self,
+        leaving: Leaving,
+        tenants: TenantDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+    ) -> None:
+        """Of somebody who writes all the time it would never begin."""
+        async with tenants.writing(alice):
+            assert await leaving.erasures.begin(alice.user_id, "operator") is not None
+            with pytest.raises(UserUnavailable):
+                await make_thread(tenants, alice)
+            following = asyncio.create_task(leaving.erasures.await_writers(alice.user_id))
+            await _until_somebody_waits(superuser)
+        await following
 
     async def test_is_on_record_with_whoever_asked(
         self, leaving: Leaving, superuser: asyncpg.Connection, alice: Principal, bob: Principal
@@ -103,6 +120,18 @@ class TestAJob:
         job = await leaving.begin(alice)
         await leaving.erasures.wait(job, 60)
         assert (await leaving.begin(bob)).user_id == bob.user_id
+
+    async def test_that_cannot_go_on_keeps_back_nobody_elses(
+        self, leaving: Leaving, tenants: TenantDatabase, alice: Principal, bob: Principal
+    ) -> None:
+        """However many of them there are, and whoever began first."""
+        stuck = [await leaving.begin(person) for person in (alice, bob)]
+        for job in stuck:
+            await leaving.erasures.wait(job, 0)
+        carol = await sign_in(tenants, "carol")
+        assert (await leaving.begin(carol)).user_id == carol.user_id
+        taken = [await leaving.erasures.claim(60) for _ in range(2)]
+        assert [job.user_id for job in taken if job] == [alice.user_id, bob.user_id]
 
     async def test_that_failed_says_so_until_it_goes_on(
         self, leaving: Leaving, alice: Principal
