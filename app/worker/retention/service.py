@@ -16,10 +16,7 @@ from tenancy.database.roles import assert_role
 from tenancy.database.upkeep import UpkeepDatabase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from app.settings import Settings
-    from app.worker.retention.batches import Duty
     from tenancy.database.tenant import TenantDatabase
 
 log = structlog.get_logger(__name__)
@@ -30,8 +27,7 @@ EVERY_SECONDS = 30.0
 class Retention:
     """Drops what is due, if there is a maintenance role to look with.
 
-    ``owners`` are looked up at once, and ``rows`` deleted in one transaction. ``others`` are duties
-    beside those of the settings.
+    ``owners`` are looked up at once, and ``rows`` deleted in one transaction.
     """
 
     def __init__(
@@ -43,14 +39,13 @@ class Retention:
         metrics: CollectorRegistry | None = None,
         owners: int = OWNERS,
         rows: int = ROWS,
-        others: Sequence[Duty] = (),
     ) -> None:
         self._settings = settings
         self._database = database
         self._every_seconds = every_seconds
         self._meter = RetentionMeter(metrics or CollectorRegistry())
         self._batches = (owners, rows)
-        self._duties = [*duties(settings), *others]
+        self._duties = duties(settings)
         self._upkeep: UpkeepDatabase | None = None
         self._task: asyncio.Task[None] | None = None
 
