@@ -7,7 +7,7 @@ another, who takes the same step again.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -118,7 +118,8 @@ class Erasing:
         try:
             return await self._take_steps(job, erasures, steps)
         except asyncio.CancelledError:
-            await erasures.wait(job, 0)  # the worker ends: another may go on at once
+            with suppress(StoaError):  # then another goes on once the lease is over
+                await erasures.wait(job, 0)  # the worker ends: another may at once
             raise
         except StoaError as error:
             log.warning(

@@ -14,15 +14,22 @@ import pytest
 
 from app.databases import dispatch_settings
 from app.erasure import folders
+from app.settings import Settings
 from app.tools.stdio.folders import make_folder
 from app.worker import erasing, letting_go
+from tenancy.database.crossing import DispatchDatabase
+from tenancy.database.engine import DatabaseUnavailable
+from tenancy.database.signals import Announcer
+from tenancy.database.tenant import TenantDatabase
 from tenancy.erasure.records import ErasureDatabase
-from tenancy.principal import UserId
+from tenancy.principal import Principal, UserId
 from tests.support.deployment import GRAPHS
 from tests.support.frames import new_thread, read_run, start_run
+from tests.support.leaving import leaving_of
 from tests.support.model_server import Script
-from tests.support.postgres import PostgresServer
+from tests.support.postgres import PostgresServer, Role
 from tests.support.service import RunningService, Web, running_service, running_worker
+from tests.support.tenancy import TestDatabase, make_worker
 from tests.support.tool_servers import pools
 from tests.support.vaults import keys_of
 
@@ -180,6 +187,37 @@ class TestAnErasureThatCannotGoOn:
             await until("done", leaver, begun)
             assert (await leaver.get(begun)).json()["failure"] is None
             await superuser.close()
+
+    async def test_keeps_no_worker_from_ending_while_the_database_is_away(
+        self,
+        database: TestDatabase,
+        tenants: TenantDatabase,
+        dispatch: DispatchDatabase,
+        alice: Principal,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """It would be given back, and cannot be."""
+
+        async def is_away(*_: object) -> bool:
+            raise DatabaseUnavailable
+
+        monkeypatch.setattr(ErasureDatabase, "wait", is_away)
+        roles: tuple[Role, ...] = ("dispatch", "maintenance")
+        dsns = {f"{role}_database_url": database.dsn(role) for role in roles}
+        settings = Settings.model_validate({"signing_keys": keys_of("signing"), **dsns})
+        await make_worker(dispatch)  # one that lets go of nobody
+        async with leaving_of(database, tenants) as leaving:
+            leading = erasing.Erasing(settings, tenants, Announcer(database.dsn("service")))
+            await leading.start()
+            begun = await leaving.erasures.begin(alice.user_id, "person")
+            assert begun is not None
+            leading.hear(None)
+            while (  # noqa: ASYNC110 - nobody tells
+                found := await leaving.erasures.find(begun)
+            ) and found.step != "stop":
+                await asyncio.sleep(0.01)
+            async with asyncio.timeout(PATIENCE):
+                await leading.stop()
 
 
 class TestAPersonWhoIsSuspended:
