@@ -32,8 +32,10 @@ STOP_SECONDS = 10.0
 LOOK_SECONDS = 0.05
 LONGEST_LOOK_SECONDS = 1.0
 """Between two looks whether they have, each time longer."""
-ROWS = 1000
+ROWS = 250
 """Rows that one transaction deletes."""
+PAUSES = 3
+"""How many times as long as a batch took it is waited before the next."""
 TRIES = 10
 """How often it is begun anew where the last row of all is referred to still."""
 
@@ -157,7 +159,7 @@ class ErasureSteps:
                 began = clock()
                 while await self._rows.delete(leaver, ROWS):
                     faults.reach("erasure.batch")
-                    await asyncio.sleep(clock() - began)  # others get as much of the database
+                    await asyncio.sleep(PAUSES * (clock() - began))  # the database is others'
                     began = clock()
                 if await self._rows.delete_user(leaver):
                     break
