@@ -19,7 +19,7 @@ from app.dev.child import RunAs
 from app.dev.ports import free_port
 from app.dev.supervisor.folder import open_folder
 from app.erasure.receipts import verify_receipt
-from tests.support.development import READY, Command, stoa
+from tests.support.development import READY, Command, forked_stoa, stoa
 from tests.support.model_server import ScriptedModelServer
 from tests.support.weights import give_weights
 
@@ -35,8 +35,10 @@ async def ollama() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def development(data: Path, ollama: str, *options: str) -> AsyncIterator[Command]:
-    """``stoa dev`` on this folder, ready."""
+async def development(
+    data: Path, ollama: str, *options: str, shipped: bool = False
+) -> AsyncIterator[Command]:
+    """``stoa dev`` on this folder, ready; started from nothing, as people do, where asked."""
     port = str(free_port())
     environment = {
         "STOA_OLLAMA_URL": ollama,
@@ -44,7 +46,8 @@ async def development(data: Path, ollama: str, *options: str) -> AsyncIterator[C
         "STOA_MCP_OWN_SERVERS": "true",
     }
     arguments = ("dev", "--data", str(data), "--port", port, *options)
-    async with stoa(*arguments, environment=environment) as command:
+    start = stoa if shipped else forked_stoa
+    async with start(*arguments, environment=environment) as command:
         assert await command.until(f"{READY}: http://localhost:{port}"), command.output
         yield command
 
@@ -89,7 +92,7 @@ class TestRunning:
     async def test_it_serves_until_ctrl_c_and_leaves_no_process(
         self, tmp_path: Path, ollama: str
     ) -> None:
-        async with development(tmp_path / "data", ollama) as command:
+        async with development(tmp_path / "data", ollama, shipped=True) as command:
             assert set(command.processes()) >= SERVICE
             assert str(tmp_path / "data") in command.output
             async with signed_in(command, "ada") as client:
@@ -110,7 +113,7 @@ class TestRunning:
     async def test_a_start_after_kill_9_finds_people_and_their_threads_again(
         self, tmp_path: Path, ollama: str
     ) -> None:
-        async with development(tmp_path / "data", ollama) as command:
+        async with development(tmp_path / "data", ollama, shipped=True) as command:
             command.processes()
             async with signed_in(command, "ada") as client:
                 before = (await client.get("/me")).json()["user_id"]

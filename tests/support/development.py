@@ -70,6 +70,8 @@ def _name(process: psutil.Process) -> str:
     command = process.cmdline()
     if "app.cli" in command:
         return command[command.index("app.cli") + 1]
+    if "tests.support.forked" in command:
+        return process.name()
     return Path(command[0]).name if command else process.name()
 
 
@@ -103,7 +105,7 @@ async def development(
     """``stoa dev`` on this folder with this model server, ready; yields its address."""
     port = str(at or free_port())
     arguments = ("dev", "--data", str(data), "--port", port)
-    async with _quickly(*arguments, environment={"STOA_OLLAMA_URL": ollama, **more}) as command:
+    async with forked_stoa(*arguments, environment={"STOA_OLLAMA_URL": ollama, **more}) as command:
         assert await command.until(f"{READY}: http://localhost:{port}"), command.output
         listening = asyncio.create_task(command.ended())
         yield f"http://localhost:{port}"
@@ -112,7 +114,7 @@ async def development(
 
 
 @asynccontextmanager
-async def _quickly(*arguments: str, environment: Mapping[str, str]) -> AsyncIterator[Command]:
+async def forked_stoa(*arguments: str, environment: Mapping[str, str]) -> AsyncIterator[Command]:
     """The same as :func:`stoa`, with all imports of all its programs done where that can be."""
     if not sys.platform.startswith("linux"):
         async with stoa(*arguments, environment=environment) as command:

@@ -30,6 +30,7 @@ _MOST_FILES: Final = 16
 _OUT_OF_THE_WAY: Final = 500
 """Files wait above this number until they are given their own."""
 _PR_SET_PDEATHSIG: Final = 1
+_PR_SET_NAME: Final = 15
 _LOADED_WHEN_NEEDED: Final = (
     "app.api.process",
     "app.worker.process",
@@ -86,7 +87,9 @@ def serve(control: socket.socket) -> dict[str, Any]:
 
 def _become(order: dict[str, Any], files: list[int], parent: int) -> None:
     os.setsid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_NAME, order["arguments"][0].encode(), 0, 0, 0)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         sys.exit(1)
     waiting = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY) for file in files]
