@@ -41,6 +41,7 @@ holds the one table from these classes to statuses.
     │   ├── MemoryFull
     │   ├── TooManyRuleChanges
     │   ├── TooManyExports
+    │   ├── TooManyReturns
     │   └── TooManyStreams
     └── ServiceUnavailable
         └── TooManyRequests
@@ -343,6 +344,13 @@ class TooManyExports(LimitReached):
 
     code = "too_many_exports"
     message = "Everything was exported too often. Wait a while before you do it again."
+
+
+class TooManyReturns(LimitReached):
+    """The person has left, and come back, as often as one may in a day."""
+
+    code = "too_many_returns"
+    message = "This account was erased too often today. You can come back tomorrow."
 
 
 class TooManyStreams(LimitReached):

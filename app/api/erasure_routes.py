@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.api.answers import json_answer
+from app.api.context import context_of
 from app.api.dependencies import ServicesDep
-from app.api.leavers import IN_LEAVERS_TURN, IN_WITNESS_TURN, SAYS_NOTHING, LeaverDep, NoFields
+from app.api.leavers import IN_WITNESS_TURN, SAYS_NOTHING, NoFields, WitnessDep
 from app.api.openapi import optional_body_of, problems
+from app.api.services import Services
+from app.erasure.errors import ErasureNotFound
 from app.erasure.views import ErasureView
 from tenancy.errors import UserNotFound
+from tenancy.principal import Identity
 
 router = APIRouter(tags=["leaving"])
 
@@ -22,25 +26,41 @@ router = APIRouter(tags=["leaving"])
     operation_id="leave",
     status_code=202,
     response_model=ErasureView,
-    responses=problems(413, 415),
+    responses=problems(404, 413, 415),
     openapi_extra=optional_body_of(NoFields),
-    dependencies=[IN_LEAVERS_TURN, SAYS_NOTHING],
+    dependencies=[IN_WITNESS_TURN, SAYS_NOTHING],
 )
-async def leave(leaver: LeaverDep, services: ServicesDep) -> Response:
+async def leave(request: Request, witness: WitnessDep, services: ServicesDep) -> Response:
     """Erase oneself and everything that is one's own, now and for good.
 
     It cannot be taken back. `Location` is where to ask how far it is: everything else answers 403
-    from now on. Asked again meanwhile, the same erasure is answered. Whoever comes back later is
-    somebody new. A suspended person may leave, too.
+    from now on. Asked again, the same erasure is answered, also once it is done. Whoever comes back
+    later is somebody new; this makes nobody of anybody. A suspended person may leave, too.
     """
-    try:
-        erasure = await services.erasures.begin(leaver.user_id, "person")
-    except UserNotFound:  # they had left already, which this process had not heard
-        services.directory.forget(leaver.user_id)
-        leaver = await services.directory.principal(leaver.identity)
-        erasure = await services.erasures.begin(leaver.user_id, "person")
-    services.directory.forget(leaver.user_id)
+    erasure = await _left(request, witness, services)
     return accepted(erasure, f"/erasures/{erasure.erasure_id}")
+
+
+async def _left(request: Request, witness: Identity, services: Services) -> ErasureView:
+    """The erasure that has begun now, or had before.
+
+    Raises:
+        UserNotFound: there is nobody to be erased, and it is not known that there was.
+    """
+    found = await services.directory.find(witness)
+    if (user_id := found.user_id) is not None:
+        context_of(request.scope).user_id = user_id
+        services.directory.forget(user_id)
+        try:
+            return await services.erasures.begin(user_id, "person")
+        except UserNotFound:  # their last row has gone since
+            found = await services.directory.find(witness)
+    if found.erasure_id is None:
+        raise UserNotFound
+    try:
+        return await services.erasures.find(found.erasure_id)
+    except ErasureNotFound:
+        raise UserNotFound from None
 
 
 @router.get(

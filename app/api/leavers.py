@@ -8,44 +8,16 @@ from uuid import NAMESPACE_URL, uuid5
 
 from fastapi import Depends, Request
 
-from app.api.context import context_of
 from app.api.dependencies import ServicesDep
 from app.api.json_body import parse_body, read_bounded
 from app.api.schemas import StrictModel
-from tenancy.principal import Identity, Principal, UserId
+from tenancy.principal import Identity, UserId
 
 _MOST_BYTES = 1024
 
 
 class NoFields(StrictModel):
     """A body that says nothing; there need not be one."""
-
-
-async def _leaver(request: Request, services: ServicesDep) -> Principal:
-    """The verified principal, whether they are suspended, or being erased already."""
-    identity = await services.verifier.verify(request.scope["headers"])
-    principal = await services.directory.principal(identity)
-    context_of(request.scope).user_id = principal.user_id
-    return principal
-
-
-LeaverDep = Annotated[Principal, Depends(_leaver)]
-
-
-async def _leavers_turn(leaver: LeaverDep, services: ServicesDep) -> AsyncIterator[None]:
-    async with services.turns.turn(leaver.user_id):
-        yield
-
-
-IN_LEAVERS_TURN = Depends(_leavers_turn, scope="function")
-
-
-async def _says_nothing(request: Request, _leaver: LeaverDep) -> None:
-    parse_body(await read_bounded(request, _MOST_BYTES), NoFields)
-
-
-SAYS_NOTHING = Depends(_says_nothing)
-"""A body may be there, if nothing is in it."""
 
 
 async def _witness(request: Request, services: ServicesDep) -> Identity:
@@ -64,3 +36,11 @@ async def _witnesses_turn(witness: WitnessDep, services: ServicesDep) -> AsyncIt
 
 
 IN_WITNESS_TURN = Depends(_witnesses_turn, scope="function")
+
+
+async def _says_nothing(request: Request, _witness: WitnessDep) -> None:
+    parse_body(await read_bounded(request, _MOST_BYTES), NoFields)
+
+
+SAYS_NOTHING = Depends(_says_nothing)
+"""A body may be there, if nothing is in it."""

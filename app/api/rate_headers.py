@@ -22,8 +22,9 @@ _WINDOWS = {
     "tokens_per_month": 31 * 86_400,
     "rule_changes_per_hour": 3600,
     "exports_per_hour": 3600,
+    "returns_per_day": 86_400,
 }
-_EVERYBODYS = {"rule_changes_per_hour": 20, "exports_per_hour": 10}
+_EVERYBODYS = {"rule_changes_per_hour": 20, "exports_per_hour": 10, "returns_per_day": 10}
 """Limits that nobody sets: the database holds them itself."""
 
 

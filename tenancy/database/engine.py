@@ -26,6 +26,7 @@ from tenancy.errors import (
     TokenBudgetExhausted,
     TooManyExports,
     TooManyQueuedRuns,
+    TooManyReturns,
     TooManyRuleChanges,
     TooManyThreads,
     UserUnavailable,
@@ -56,6 +57,7 @@ _LIMITS: dict[str, type[LimitReached]] = {
     "memory_bytes": MemoryFull,
     "rule_changes_per_hour": TooManyRuleChanges,
     "exports_per_hour": TooManyExports,
+    "returns_per_day": TooManyReturns,
     "tokens_per_day": TokenBudgetExhausted,
     "tokens_per_month": TokenBudgetExhausted,
 }

@@ -20,6 +20,7 @@ from tenancy.principal import UserId
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
+    from uuid import UUID as ErasureId  # noqa: N811 - SQLAlchemy has a UUID, too
 
     import asyncpg
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -34,6 +35,7 @@ _BEGIN_WRITE = sa.text("SELECT tenant.begin_write(:user)").bindparams(
     sa.bindparam("user", type_=UUID)
 )
 _SIGN_IN = "SELECT tenant.sign_in($1, $2, $3, $4, $5)"
+_FIND_USER = "SELECT user_id, erasure_id FROM tenant.find_user($1, $2)"
 
 
 class TenantRead:
@@ -130,11 +132,25 @@ class TenantDatabase:
 
         By the hashes it is found whether somebody of that identity left before: then they have no
         more than was left of their budget, and what else was settled for them.
+
+        Raises:
+            TooManyReturns: somebody of that identity has left ten times within a day.
         """
         (row,) = await self._calls.fetch(
             _SIGN_IN, candidate, identity, name, email, list(identity_hashes)
         )
         return UserId(row[0])
+
+    async def find_user(
+        self, identity: str, identity_hashes: Sequence[bytes]
+    ) -> tuple[UserId | None, ErasureId | None]:
+        """The user behind a verified identity; where there is none, the last one's erasure.
+
+        Of an erasure nothing is known any more once its tombstone is gone.
+        """
+        (row,) = await self._calls.fetch(_FIND_USER, identity, list(identity_hashes))
+        user_id, erasure_id = row
+        return None if user_id is None else UserId(user_id), erasure_id
 
     async def close(self) -> None:
         """Close every connection."""

@@ -127,6 +127,42 @@ BEGIN
   RETURN found_user;
 END $$;
 
+-- Who a verified identity belongs to, without making anybody. Where that is nobody (any more): the newest
+-- erasure of somebody of that identity, for as long as its tombstone stands.
+CREATE OR REPLACE FUNCTION tenant.find_user(
+  p_identity text, p_identity_hashes bytea[], OUT user_id uuid, OUT erasure_id uuid
+)
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('app.identity', p_identity, true),
+          set_config('app.identity_hashes', p_identity_hashes::text, true);
+  SELECT i.user_id INTO find_user.user_id FROM public.identities i WHERE i.identity = p_identity;
+  IF NOT FOUND THEN
+    SELECT t.erasure_id INTO find_user.erasure_id FROM public.tombstones t
+    WHERE t.identity_hash = ANY (tenant.identity_hashes())
+      AND t.expires_at > (SELECT clock_timestamp())
+    ORDER BY t.created_at DESC LIMIT 1;
+  END IF;
+END $$;
+
+-- Refuses to make a user of somebody who has left ten times within a day: each time leaves a tombstone
+-- for months, in the database and beside it. Nobody is refused to leave. The caller has bound the hashes.
+CREATE OR REPLACE FUNCTION tenant.admit_return() RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  earlier timestamptz;
+BEGIN
+  SELECT t.created_at INTO earlier FROM public.tombstones t
+  WHERE t.identity_hash = ANY (tenant.identity_hashes())
+    AND t.created_at > (SELECT clock_timestamp()) - interval '24 hours'
+  ORDER BY t.created_at DESC OFFSET 9 LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'somebody leaves and comes back all the time' USING ERRCODE = 'ST008',
+      DETAIL = 'returns_per_day',
+      HINT = ceil(extract(epoch FROM earlier + interval '24 hours' - clock_timestamp()))::text;
+  END IF;
+END $$;
+
 -- Makes a user, who begins where the newest tombstone of their identity says that somebody left. What
 -- was spent is of the first hour of the day, and of the month before it. The caller has bound the user,
 -- the identity and its hashes.
@@ -139,6 +175,7 @@ DECLARE
   on_day date := (today AT TIME ZONE 'UTC')::date;
   earlier public.tombstones;
 BEGIN
+  PERFORM tenant.admit_return();
   SELECT * INTO earlier FROM public.tombstones t
   WHERE t.identity_hash = ANY (tenant.identity_hashes())
     AND t.expires_at > (SELECT clock_timestamp())

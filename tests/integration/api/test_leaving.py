@@ -18,7 +18,8 @@ DONE_SECONDS = 30
 
 
 async def left(person: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
-    """The erasure that a person has begun of themselves."""
+    """The erasure that a person has begun of themselves, whom the service knows."""
+    await person.get("/me")
     answer = await person.request("DELETE", "/me", **more)
     assert answer.status_code == 202, answer.text
     begun: dict[str, Any] = answer.json()
@@ -85,6 +86,23 @@ class TestWhoeverLeaves:
         assert (begun["state"], begun["step"], begun["receipt"]) == ("begun", "record", None)
         assert await left(person, json={}) == begun
 
+    async def test_is_answered_the_same_erasure_once_it_is_done_and_is_nobody_new(
+        self, service: RunningService
+    ) -> None:
+        person = service.client(somebody())
+        told = await done(person, (await left(person))["erasure_id"])
+        everybody = "SELECT count(*) FROM users"
+        before = await in_the_database(service, everybody)
+        again = await person.delete("/me")
+        assert (again.status_code, again.json()) == (202, told)
+        assert await in_the_database(service, everybody) == before
+
+    async def test_has_to_be_here(self, idle: RunningService) -> None:
+        stranger = idle.client(somebody())
+        before = await in_the_database(idle, "SELECT count(*) FROM users")
+        assert await refusal(await stranger.delete("/me")) == (404, "user_not_found")
+        assert await in_the_database(idle, "SELECT count(*) FROM users") == before
+
     async def test_can_do_nothing_else_from_then_on(self, idle: RunningService) -> None:
         person = idle.client(somebody())
         thread = (await person.post("/threads", json={})).json()["thread_id"]
@@ -136,6 +154,7 @@ class TestWhoeverLeaves:
         without = idle.settings.model_copy(update={"signing_keys": None})
         async with running_web(without) as web:
             person = idle.client(somebody(), url=web.url)
+            await person.get("/me")
             assert await refusal(await person.delete("/me")) == (503, "erasure_not_configured")
             assert (await person.get("/me")).status_code == 200
             assert (await person.get("/.well-known/jwks.json")).json() == {"keys": []}

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from tenancy.database.tenant import TenantDatabase
-from tenancy.errors import UserUnavailable
+from tenancy.errors import TooManyReturns, UserUnavailable
 from tenancy.identity.directory import UserDirectory
 from tenancy.principal import Principal
 from tests.support.leaving import Leaving, leaving_of
@@ -57,6 +57,20 @@ async def spent(superuser: asyncpg.Connection, person: Principal) -> tuple[int, 
         person.user_id,
     )
     return tuple(row)
+
+
+async def left_before(superuser: asyncpg.Connection, times: int) -> None:
+    """Have Alice's last time have been so many."""
+    await superuser.execute(
+        "WITH last AS (SELECT * FROM tombstones LIMIT 1), each AS ("
+        "  INSERT INTO erasures (erasure_id, requested_by, step, verified_at, ended_at, receipt)"
+        "  SELECT gen_random_uuid(), 'person', 'done', now(), now(), 'signed'"
+        "  FROM generate_series(1, $1)"
+        "  RETURNING erasure_id)"
+        " INSERT INTO tombstones (erasure_id, identity_hash, user_hash, key_id, expires_at)"
+        " SELECT each.erasure_id, identity_hash, user_hash, key_id, expires_at FROM last, each",
+        times,
+    )
 
 
 class TestComingBack:
@@ -155,6 +169,25 @@ class TestComingBack:
         await use(superuser, second, datetime.now(UTC), 5)
         await leave(leaving, second)
         assert (await spent(superuser, await come_back(tenants)))[0] == 75
+
+    async def test_is_for_tomorrow_once_somebody_has_left_ten_times_within_a_day(
+        self,
+        tenants: TenantDatabase,
+        superuser: asyncpg.Connection,
+        leaving: Leaving,
+        alice: Principal,
+    ) -> None:
+        await leave(leaving, alice)
+        await left_before(superuser, times=8)
+        last = await come_back(tenants)
+        await leave(leaving, last)
+        with pytest.raises(TooManyReturns) as refused:
+            await come_back(tenants)
+        assert refused.value.limit == "returns_per_day"
+        assert 86_000 < (refused.value.retry_seconds or 0) <= 86_400
+        day = "UPDATE tombstones SET created_at = created_at - interval '1 day'"
+        await superuser.execute(day)
+        assert (await come_back(tenants)).user_id != last.user_id
 
     async def test_tells_nobody_else_of_a_tombstone(
         self, tenants: TenantDatabase, database: TestDatabase, leaving: Leaving, alice: Principal
