@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from langgraph.checkpoint.base import CheckpointMetadata
 from langgraph.types import StateSnapshot
 
 from app.runs.resuming import Resume
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import ClaimedRun
 
+_LANGGRAPHS_OWN = frozenset(CheckpointMetadata.__annotations__)
 _BEGIN_ATTEMPT = "SELECT * FROM tenant.begin_attempt($1, $2, $3, $4)"
 
 
@@ -118,7 +120,7 @@ def run_config(
     """The configuration that the graph is run with; the listener hears of all it calls."""
     wanted = loaded.request.config
     configurable = {
-        **wanted.get("configurable", {}),
+        **_clients(wanted.get("configurable", {})),
         "thread_id": str(loaded.thread_id),
         "checkpoint_ns": "",
     }
@@ -130,11 +132,19 @@ def run_config(
         "recursion_limit": recursion_limit,
         "callbacks": [listener],
         "metadata": {
-            **loaded.metadata,
+            **_clients(loaded.metadata),
             "graph_id": loaded.graph_id,
             "run_id": str(loaded.run.run_id),
         },
     }
+
+
+def _clients(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client has chosen, but for what LangGraph keeps in a checkpoint for itself.
+
+    It takes a client's value for its own, and fails on it when it reads the state again.
+    """
+    return {key: value for key, value in chosen.items() if key not in _LANGGRAPHS_OWN}
 
 
 def go_on_from(config: RunnableConfig, head: StateSnapshot, *, has_waited: bool) -> bool:

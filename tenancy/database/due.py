@@ -1,8 +1,8 @@
 """What is due, of all users, as the maintenance role asks for it: ids and times, nothing else.
 
-Each query takes how many rows are wanted, longest due first, and after that its times in seconds.
-It gives whose something is, the row's id (null: all of the user's that is due), and for how many
-seconds it has been due.
+Each query takes how many rows are wanted, longest due first, then the ids of those that are passed
+over, and after that its times in seconds. It gives whose something is, the row's id (null: all of
+the user's that is due), and for how many seconds it has been due.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ DueQuery = NewType("DueQuery", str)
 # Nothing may be written for others than active users.
 _OF_RUNS = """
     SELECT r.user_id, r.run_id,
-      extract(epoch FROM clock_timestamp() - r.ended_at)::float8 - $2::float8
+      extract(epoch FROM clock_timestamp() - r.ended_at)::float8 - $3::float8
     FROM runs r JOIN users u USING (user_id)
-    WHERE {condition} AND u.state = 'active'
-      AND r.ended_at < (SELECT clock_timestamp()) - make_interval(secs => $2)
+    WHERE {condition} AND u.state = 'active' AND r.run_id <> ALL ($2::uuid[])
+      AND r.ended_at < (SELECT clock_timestamp()) - make_interval(secs => $3)
     ORDER BY r.ended_at LIMIT $1
 """
 _OF_OWNERS = """
     SELECT d.user_id, NULL::uuid, max(d.overdue)::float8 FROM (
       SELECT o.user_id, extract(epoch FROM clock_timestamp() - o.{at}) - {after} AS overdue
       FROM {table} o JOIN users u USING (user_id)
-      WHERE u.state = 'active'
+      WHERE u.state = 'active' AND o.user_id <> ALL ($2::uuid[])
         AND o.{at} <= (SELECT clock_timestamp()) - make_interval(secs => {after})
       ORDER BY o.{at} LIMIT $1
     ) d GROUP BY d.user_id ORDER BY 3 DESC, 1
@@ -43,7 +43,7 @@ _NO_RUN_SINCE = """NOT EXISTS (
 _DAY = 24 * 3600
 
 
-def _owners(table: str, at: str, after: str = "$2::float8") -> DueQuery:
+def _owners(table: str, at: str, after: str = "$3::float8") -> DueQuery:
     return DueQuery(_OF_OWNERS.format(table=table, at=at, after=after))
 
 
@@ -55,27 +55,27 @@ RUNS = DueQuery(_OF_RUNS.format(condition="true"))
 """Runs that ended so many seconds ago."""
 _STATES = """
     SELECT t.user_id, t.thread_id,
-      extract(epoch FROM clock_timestamp() - t.unpruned_since)::float8 - $2::float8
+      extract(epoch FROM clock_timestamp() - t.unpruned_since)::float8 - $3::float8
     FROM threads t JOIN users u USING (user_id)
-    WHERE u.state = 'active' AND t.deleted_at IS NULL
-      AND t.unpruned_since < (SELECT clock_timestamp()) - make_interval(secs => $2::float8)
+    WHERE u.state = 'active' AND t.deleted_at IS NULL AND t.thread_id <> ALL ($2::uuid[])
+      AND t.unpruned_since < (SELECT clock_timestamp()) - make_interval(secs => $3::float8)
       AND {condition}
     ORDER BY t.unpruned_since LIMIT $1
 """
 _EXPIRED = """
     SELECT t.user_id, t.thread_id, extract(epoch FROM clock_timestamp() - t.expires_at)::float8
     FROM threads t JOIN users u USING (user_id)
-    WHERE u.state = 'active' AND t.deleted_at IS NULL
+    WHERE u.state = 'active' AND t.deleted_at IS NULL AND t.thread_id <> ALL ($2::uuid[])
       AND t.expires_at <= (SELECT clock_timestamp())
       AND {condition}
     ORDER BY t.expires_at LIMIT $1
 """
 _IDLE = """
     SELECT t.user_id, t.thread_id,
-      extract(epoch FROM clock_timestamp() - t.updated_at)::float8 - $2::float8
+      extract(epoch FROM clock_timestamp() - t.updated_at)::float8 - $3::float8
     FROM threads t JOIN users u USING (user_id)
-    WHERE u.state = 'active' AND t.deleted_at IS NULL
-      AND t.updated_at < (SELECT clock_timestamp()) - make_interval(secs => $2::float8)
+    WHERE u.state = 'active' AND t.deleted_at IS NULL AND t.thread_id <> ALL ($2::uuid[])
+      AND t.updated_at < (SELECT clock_timestamp()) - make_interval(secs => $3::float8)
       AND {condition}
     ORDER BY t.updated_at LIMIT $1
 """
@@ -88,13 +88,13 @@ EXPIRED_THREADS = DueQuery(
 )
 """Threads whose own time is over."""
 IDLE_THREADS = DueQuery(
-    _IDLE.format(condition=_NO_RUN_SINCE.format(time="make_interval(secs => $2::float8)"))
+    _IDLE.format(condition=_NO_RUN_SINCE.format(time="make_interval(secs => $3::float8)"))
 )
 """Threads in which nothing has happened for so many seconds."""
 DELETED_THREADS = DueQuery("""
     SELECT t.user_id, t.thread_id, extract(epoch FROM clock_timestamp() - t.deleted_at)::float8
     FROM threads t JOIN users u USING (user_id)
-    WHERE t.deleted_at IS NOT NULL AND u.state = 'active'
+    WHERE t.deleted_at IS NOT NULL AND u.state = 'active' AND t.thread_id <> ALL ($2::uuid[])
     ORDER BY t.deleted_at LIMIT $1
 """)
 """Threads that are gone for their owners, and that still have rows."""

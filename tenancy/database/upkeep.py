@@ -14,7 +14,7 @@ from tenancy.database.roles import WrongRole
 from tenancy.principal import UserId
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
     from datetime import datetime
     from uuid import UUID
 
@@ -43,6 +43,11 @@ class DueRow:
     row_id: UUID | None
     """None: all of its kind that the user has and that is due."""
     overdue_seconds: float
+
+    @property
+    def id(self) -> UUID:
+        """By which it can be passed over."""
+        return self.row_id or self.user_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +78,11 @@ class UpkeepDatabase:
                 " another role's. Name the maintenance role."
             )
 
-    async def due(self, what: DueQuery, most: int, *seconds: float) -> list[DueRow]:
-        """Up to so many that are due, what has been due for longest first."""
-        rows = await self._calls.fetch(what, most, *seconds)
+    async def due(
+        self, what: DueQuery, most: int, *seconds: float, but: Collection[UUID] = ()
+    ) -> list[DueRow]:
+        """Up to so many that are due, longest due first, but for those of some ids."""
+        rows = await self._calls.fetch(what, most, list(but), *seconds)
         return [DueRow(UserId(user_id), row_id, overdue) for user_id, row_id, overdue in rows]
 
     async def drop(self, what: DropStatement, most: int, *seconds: float) -> Dropped:

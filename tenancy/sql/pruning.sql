@@ -16,7 +16,9 @@ LANGUAGE sql STABLE AS $$
         ELSE max(c.created_at) OVER (PARTITION BY c.run_id) END AS at,
       c.metadata -> 'parents' ->> '' AS root, strpos(c.checkpoint_ns, ':') > 0 AS is_call,
       c.checkpoint -> 'channel_versions' AS versions, c.checkpoint -> 'channel_values' AS inline,
-      c.metadata -> 'counters_since_delta_snapshot' AS deltas
+      -- LangGraph's own, unless a client has put a value there.
+      CASE jsonb_typeof(c.metadata -> 'counters_since_delta_snapshot') WHEN 'object'
+        THEN c.metadata -> 'counters_since_delta_snapshot' END AS deltas
     FROM public.checkpoints c
     WHERE c.user_id = p_user AND c.thread_id = p_thread
   ),

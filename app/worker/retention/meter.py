@@ -28,7 +28,7 @@ class RetentionMeter:
         )
         self._failed = Counter(
             "stoa_retention_failures",
-            "Looks after a kind of data that failed; the next one tries again.",
+            "What was due and did not go, since something failed; the next look tries again.",
             ("kind",),
             registry=registry,
         )
@@ -53,7 +53,7 @@ class RetentionMeter:
         self._dropped.labels(kind).inc(rows)
 
     def failed(self, kind: str) -> None:
-        """A kind could not be looked after."""
+        """Something of a kind did not go, or the kind could not be looked after."""
         self._failed.labels(kind).inc()
 
     def passed(self) -> None:

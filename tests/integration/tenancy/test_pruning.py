@@ -242,6 +242,18 @@ class TestAThreadWhoseOldStatesArePruned:
         assert await talk.rows() == rows
         assert await others(talk) == bobs
 
+    async def test_is_pruned_whatever_a_client_has_put_beside_its_states(
+        self, begin: Begin
+    ) -> None:
+        talk = await begin(WholeTalk)
+        await turns(talk, *talk.said)
+        await talk.superuser.execute(
+            "UPDATE checkpoints SET metadata ="
+            """ metadata || '{"counters_since_delta_snapshot": 5, "parents": "none"}'"""
+        )
+        await age(talk)
+        assert sum(await prune(talk)) > 0
+
     @every_kind
     async def test_goes_on_from_where_it_was_and_is_forked_from_whatever_is_left(
         self, kind: type[DeltaTalk], begin: Begin
