@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -129,13 +130,14 @@ def _sync_folder(path: Path) -> None:
 def _read(path: Path) -> Tombstone | None:
     """The tombstone in a file; None if the file is gone by now."""
     try:
-        with path.open("rb") as file:
-            tombstone = _parsed(json.loads(file.read(_LARGEST)))
+        with os.fdopen(_opened(path), "rb") as file:
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            tombstone = _parsed(json.loads(file.read(_LARGEST))) if is_file else None
     except FileNotFoundError:
         return None
     except OSError as error:
         raise TombstoneUnusable(f"{path} cannot be read: {error.strerror}.") from error
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         tombstone = None
     if tombstone is None or f"{tombstone.erasure_id}.json" != path.name:
         raise TombstoneUnusable(
@@ -143,6 +145,11 @@ def _read(path: Path) -> Tombstone | None:
             " back without it: put back what it was, or take it away if you know better."
         )
     return tombstone
+
+
+def _opened(path: Path) -> int:
+    """Open a file; what only waits for a writer is none, and must not be waited for."""
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def _parsed(found: Any) -> Tombstone | None:  # noqa: ANN401 - JSON of any kind

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 DEEPEST = 20
 MOST_ENTRIES = 20_000
 """Files and folders, and whatever else there is, at all depths together."""
-TOO_MANY = f"There are more than {MOST_ENTRIES} files and folders: the rest is not in."
+MOST_CHARACTERS = 4_000_000
+"""In all their paths together, which are remembered until the end."""
+TOO_MANY = "There are too many files and folders, or their names are too long: the rest is not in."
 PIECE_BYTES = 256 * 1024
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -88,6 +90,8 @@ class _Walk:
 
     def __init__(self) -> None:
         self._seen = 0
+        self._characters = 0
+        self._is_over = False
 
     def through(self, folder: Path) -> Generator[FoundFile | LeftOut, None, None]:
         try:
@@ -105,10 +109,13 @@ class _Walk:
             stack.callback(os.close, folder)
             for entry in stack.enter_context(os.scandir(folder)):
                 said = _text(entry.name)
+                if self._is_over:
+                    return
                 self._seen += 1
-                if self._seen > MOST_ENTRIES:
-                    if self._seen == MOST_ENTRIES + 1:
-                        yield LeftOut(f"{path}{said}", TOO_MANY)
+                self._characters += len(path) + len(said)
+                if self._seen > MOST_ENTRIES or self._characters > MOST_CHARACTERS:
+                    self._is_over = True
+                    yield LeftOut(f"{path}{said}", TOO_MANY)
                     return
                 safe = names.new(said)
                 yield from self._one(folder, entry.name, f"{name}{safe}", f"{path}{said}", depth)

@@ -47,6 +47,8 @@ class Names:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._numbers: dict[tuple[str, str], int] = {}
+        """The last number by stem and ending: so many that are alike are not counted through."""
 
     def new(self, said: str) -> str:
         """A safe name like what is said that nothing else in the folder has."""
@@ -54,10 +56,12 @@ class Names:
         stem, dot, ending = name.rpartition(".")
         if not stem:
             stem, dot, ending = name, "", ""
-        free, number = name, 1
+        alike = (_folded(stem), _folded(ending))
+        free, number = name, self._numbers.get(alike, 1)
         while _folded(free) in self._taken:
             number += 1
             free = f"{stem} ({number}){dot}{ending}"
+        self._numbers[alike] = number
         self._taken.add(_folded(free))
         return free
 

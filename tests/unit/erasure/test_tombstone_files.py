@@ -99,8 +99,9 @@ class TestAFile:
             {"user_hash": "no hash"},
             {"expires_at": "2027-01-01T00:00:00"},
             {"expires_at": 7},
+            {"erasure_id": 7},
         ],
-        ids=["another's", "of a later version", "no hash", "without a zone", "no time"],
+        ids=["another's", "of a later version", "no hash", "without a zone", "no time", "a number"],
     )
     def test_that_was_changed_stops_whoever_reads_on(
         self, folder: TombstoneFolder, change: dict[str, object]
@@ -109,6 +110,22 @@ class TestAFile:
         (file,) = folder.path.iterdir()
         file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
         with pytest.raises(TombstoneUnusable):
+            folder.read()
+
+    @pytest.mark.timeout(20)
+    @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "link to nothing that ends"])
+    def test_that_is_no_file_stops_whoever_reads_on_and_is_not_waited_for(
+        self, folder: TombstoneFolder, kind: str
+    ) -> None:
+        folder.write(tombstone())
+        broken = folder.path / f"{uuid4()}.json"
+        if kind == "pipe":
+            os.mkfifo(broken)
+        elif kind == "folder":
+            broken.mkdir()
+        else:
+            broken.symlink_to("/dev/null" if kind == "device" else "/dev/zero")
+        with pytest.raises(TombstoneUnusable, match=str(broken)):
             folder.read()
 
 

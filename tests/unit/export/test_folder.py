@@ -92,6 +92,18 @@ class TestAFolder:
         assert taken == {}
         assert reading.TOO_MANY in left_out.values()
 
+    async def test_ends_where_paths_are_more_than_is_to_be_remembered(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reading, "MOST_CHARACTERS", 1000)
+        inner = tmp_path / ("n" * 200)
+        inner.mkdir()
+        for number in range(10):
+            (inner / f"{number}").symlink_to("nowhere")
+        _, left_out = await read(tmp_path)
+        assert [*left_out.values()].count(reading.TOO_MANY) == 1
+        assert sum(map(len, left_out)) <= 1000 + 202
+
     async def test_leaves_nothing_open(self, tmp_path: Path) -> None:
         (tmp_path / "a" / "b").mkdir(parents=True)
         (tmp_path / "a" / "b" / "c").touch()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.export import names as exported
 from app.export.names import MOST_BYTES, UNTITLED, Names, safe_name
 
 
@@ -58,3 +59,19 @@ class TestTheNamesInAFolder:
             *("a.txt", "A (2).TXT", "a (2) (2).txt", "a (3).txt"),
             *("STRASSE", "stra\u00dfe (2)"),
         ]
+
+    def test_are_found_as_quickly_where_very_many_are_alike(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tried = 0
+
+        def counted(name: str) -> str:
+            nonlocal tried
+            tried += 1
+            return name
+
+        monkeypatch.setattr(exported, "_folded", counted)
+        names = Names()
+        said = [f"a{chr(0x200B)}{'.' * number}" for number in range(50)]
+        assert len({names.new(each) for each in said}) == 50
+        assert tried <= 6 * 50
