@@ -186,6 +186,8 @@ async def _foreign_keys(connection: asyncpg.Connection, roles: Roles) -> AsyncIt
         both = child in personal and parent in personal
         if both and (row["child_first"], row["parent_first"]) != ("user_id", "user_id"):
             yield f"{child} -> {parent}: the foreign key does not begin with user_id"
+        if parent in personal and child not in personal:
+            yield f"{child} -> {parent}: what is nobody's would keep somebody's row"
     for table in personal - {"users"}:
         reached, frontier = set(), {table}
         while frontier:

@@ -52,6 +52,10 @@ FAULTS = {
         ),
         "run_events -> threads: the foreign key does not begin with user_id",
     ),
+    "a table that keeps a person's row without being theirs": (
+        "CREATE TABLE notes (author uuid REFERENCES users)",
+        "notes -> users: what is nobody's would keep somebody's row",
+    ),
     "a foreign key that no index finds": (
         "DROP INDEX runs_in_thread",
         "runs -> threads: no index begins with user_id, thread_id",
