@@ -217,6 +217,12 @@ class TestAMigrationOfTheRecord:
                 " JOIN audit_references USING (reference)"
             )
             assert await complaints(owner, empty_database.roles()) == []
+            # Nor where nobody but the disk's owner looks.
+            await owner.execute("CHECKPOINT")
+            assert not await owner.fetchval(
+                "SELECT bool_or(position(uuid_send(user_id) IN f.bytes) > 0) FROM users,"
+                " pg_read_binary_file(pg_relation_filepath('audit')) AS f (bytes)"
+            )
         finally:
             await owner.close()
 
