@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 from starlette.responses import Response
 
 from app.admin.audit import MOST_NUMBER, operator_named
@@ -28,8 +27,8 @@ class RecordQuery(QueryModel):
         None, max_length=200, description="An operator's id, or the name of an account."
     )
     action: str | None = Field(None, max_length=100)
-    begin: datetime | None = Field(None, alias="from")
-    end: datetime | None = Field(None, alias="to")
+    begin: AwareDatetime | None = Field(None, alias="from")
+    end: AwareDatetime | None = Field(None, alias="to")
     limit: int = Field(100, ge=1, le=1000)
     cursor: int | None = Field(
         None, ge=1, le=MOST_NUMBER, description="Where the last answer's `X-Pagination-Next` says."
