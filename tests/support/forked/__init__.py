@@ -2,7 +2,7 @@
 
 Importing takes three seconds of CPU, most of what a process of a test costs, and shows nothing:
 what starts the command from nothing is shown by the tests of the command line and of ``stoa dev``.
-A ``stoa dev`` that is forked has its programs forked, too.
+A ``stoa dev`` that is forked has its programs forked, too, and so has a bench its service.
 """
 
 from tests.support.forked.piped import Piped as Piped

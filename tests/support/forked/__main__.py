@@ -123,7 +123,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with socket.socket(fileno=int(sys.argv[1])) as orders:
         ours = serve(orders)
-    if ours["arguments"][0] == "dev":
+    if ours["arguments"][0] in ("dev", "bench"):
         ours = with_forked_programs(ours, serve)
     os.environ.clear()
     os.environ.update({**ours["environment"], **set_by_imports})
