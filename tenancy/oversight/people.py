@@ -99,8 +99,11 @@ class UserStates:
         try:
             (row,) = await self._calls.fetch(_SET_STATE, user_id, state, *act.arguments)
         except UserUnavailable:
-            if await self._is_erasing(user_id):
-                raise UserErasing from None
+            match await self._state(user_id):
+                case "erasing":
+                    raise UserErasing from None
+                case None:  # their last row has gone since
+                    raise UserNotFound from None
             raise
         if row[0] is None:
             raise UserNotFound
@@ -112,6 +115,6 @@ class UserStates:
         """Close every connection."""
         await self._calls.close()
 
-    async def _is_erasing(self, user_id: UUID) -> bool:
-        """Which of the two cannot be used: whose state is set, or whoever sets it."""
-        return [row[0] for row in await self._calls.fetch(_STATE, user_id)] == ["erasing"]
+    async def _state(self, user_id: UUID) -> str | None:
+        """By which it is known who of the two cannot be used: who sets it, or whose it is."""
+        return next((row[0] for row in await self._calls.fetch(_STATE, user_id)), None)

@@ -103,7 +103,9 @@ BEGIN
   granted := '{}';
   outcome := 'no_user';
   PERFORM tenant.begin_act(p_by, p_user);
-  IF EXISTS (SELECT 1 FROM public.users u WHERE u.user_id = p_user) THEN
+  -- As when they are set.
+  PERFORM 1 FROM public.users u WHERE u.user_id = p_user AND u.state <> 'erasing' FOR KEY SHARE;
+  IF FOUND THEN
     DELETE FROM public.user_limits l WHERE l.user_id = p_user;
     outcome := 'cleared';
     PERFORM tenant.audit_act(p_by, p_account, 'limits_cleared', p_route, p_user);

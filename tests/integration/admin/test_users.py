@@ -182,6 +182,12 @@ class TestAnOperator:
             for deed in ("suspend", "resume"):
                 said = await operator.post(f"/admin/users/{me}/{deed}")
                 assert (said.status_code, said.json()["code"]) == (409, "user_erasing")
+            limits = f"/admin/users/{me}/limits"
+            for said in (
+                await operator.put(limits, json={"plan": None, "limits": {}}),
+                await operator.delete(limits),
+            ):
+                assert (said.status_code, said.json()["code"]) == (404, "user_not_found")
             acts = await record.acts(await id_of(operator))
         assert acts == []
 
