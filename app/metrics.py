@@ -50,6 +50,11 @@ _BY_KIND = {
     "stoa_questions_open": ("open", "What is asked of people and not decided."),
     "stoa_questions_oldest_seconds": ("oldest_seconds", "How long the oldest of it has waited."),
 }
+_OF_ERASURES = {
+    "stoa_erasures_open": ("open", "People who leave, and are not erased yet."),
+    "stoa_erasures_failing": ("failing", "Those of them whose last step failed."),
+    "stoa_erasures_oldest_seconds": ("oldest_seconds", "How long ago the first of them left."),
+}
 
 
 class RecentFacts:
@@ -116,6 +121,8 @@ def scheduler_metrics(facts: Mapping[str, Any]) -> Iterator[GaugeMetricFamily]:
     )
     for name, (key, meaning) in _BY_KIND.items():
         yield _each(name, meaning, ("kind",), facts["questions"], key)
+    for name, (key, meaning) in _OF_ERASURES.items():
+        yield GaugeMetricFamily(name, meaning, value=facts["erasures"][key])
     for name, (key, meaning) in _BY_MODEL.items():
         yield _each(name, meaning, ("model",), facts["models"], key)
     for name, (key, meaning) in _BY_POOL.items():

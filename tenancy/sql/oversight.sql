@@ -253,6 +253,13 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
       'scheduled', coalesce(sum(l.scheduled), 0), 'waiting', dispatch.asking_runs()
     ),
     'questions', (SELECT jsonb_agg(q) FROM dispatch.question_facts() q),
+    'erasures', (
+      SELECT jsonb_build_object(
+        'open', count(*), 'failing', count(e.failure), 'oldest_seconds',
+        greatest(0, coalesce(extract(epoch FROM statement_timestamp() - min(e.requested_at)), 0))
+      )
+      FROM public.erasures e WHERE e.step <> 'done'
+    ),
     'users_waiting', count(*) FILTER (WHERE l.queued + l.waiting_calls > 0),
     'oldest_wait_seconds', jsonb_build_object(
       'start',

@@ -9,11 +9,13 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from app.metrics import scheduler_metrics
 from tenancy.acts import Act
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost, UserUnavailable
 from tenancy.principal import Principal
+from tenancy.scheduler.facts import SchedulerFacts
 from tests.integration.tenancy.locking import POOLS
 from tests.support.leaving import Leaving, leaving_of
 from tests.support.tenancy import (
@@ -172,6 +174,32 @@ class TestAJob:
         for table in ("erasures", "erasure_stops", "tombstones", "audit"):
             said = await superuser.fetchval(f"SELECT string_agg(t::text, '') FROM {table} t")
             assert str(alice.user_id) not in (said or "")
+
+    async def test_is_counted_with_its_age_and_whether_it_fails_until_it_is_done(
+        self,
+        leaving: Leaving,
+        database: TestDatabase,
+        superuser: asyncpg.Connection,
+        alice: Principal,
+        bob: Principal,
+    ) -> None:
+        facts = SchedulerFacts(database.settings("dispatch"))
+        names = ("stoa_erasures_open", "stoa_erasures_failing", "stoa_erasures_oldest_seconds")
+
+        async def counted() -> list[float]:
+            found = {each.name: each for each in scheduler_metrics(await facts.read())}
+            return [found[name].samples[0].value for name in names]
+
+        try:
+            assert await counted() == [0, 0, 0]
+            await leaving.erase(alice)
+            job = await leaving.begin(bob)
+            await superuser.execute("UPDATE erasures SET requested_at = now() - interval '1 day'")
+            await leaving.erasures.fail(job, "tombstone_not_written")
+            is_open, failing, age = await counted()
+            assert (is_open, failing, age >= 86_400) == (1, 1, True)
+        finally:
+            await facts.close()
 
     async def test_is_listed_with_all_there_are(
         self, leaving: Leaving, alice: Principal, bob: Principal
