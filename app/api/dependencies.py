@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from typing import Annotated, cast
 from uuid import UUID
 
@@ -132,11 +133,18 @@ IN_TURN = Depends(_turn, scope="function")
 """For a router: the turn ends with the handler, so a stream that follows holds up nobody."""
 
 
+def open_stream(
+    services: Services, principal: Principal, limits: Limits
+) -> AbstractContextManager[None]:
+    """Hold one of the user's streams."""
+    return services.streams.held(principal.user_id, int(limits["streams"] or 0))
+
+
 async def _open_stream(
     principal: PrincipalDep, services: ServicesDep, limits: LimitsDep
 ) -> AsyncIterator[None]:
     """One of the user's streams, held until the response has been sent."""
-    with services.streams.held(principal.user_id, int(limits["streams"] or 0)):
+    with open_stream(services, principal, limits):
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +13,9 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from app.api.answers import json_answer
-from app.api.dependencies import IN_TURN, OpenStreamDep, PrincipalDep, ServicesDep
+from app.api.dependencies import IN_TURN, LimitsDep, PrincipalDep, ServicesDep, open_stream
 from app.api.downloads import attachment, download
-from app.api.export_schemas import DataView, ExportQuery
+from app.api.export_schemas import ArchiveQuery, DataView, ExportQuery
 from app.api.openapi import problems
 from app.export.headings import find_heading
 from app.export.kept import kept_of
@@ -38,7 +39,8 @@ _ARCHIVE: dict[int | str, dict[str, Any]] = {
         " where this host has them; at last `manifest.json`: each member's size, rows and SHA-256,"
         " and what is not in. One that was cut off cannot be opened.",
         "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
-    }
+    },
+    204: {"description": "It may begin, and would have without `dry_run`."},
 }
 _CONVERSATION: dict[int | str, dict[str, Any]] = {
     200: {
@@ -52,10 +54,20 @@ _CONVERSATION: dict[int | str, dict[str, Any]] = {
 
 
 async def _only_export(
-    principal: PrincipalDep, services: ServicesDep, _stream: OpenStreamDep
+    principal: PrincipalDep,
+    services: ServicesDep,
+    limits: LimitsDep,
+    query: Annotated[ArchiveQuery, Query()],
 ) -> AsyncIterator[None]:
-    """The one export that a person may have under way, held until it has been sent."""
-    with services.exports.held(principal.user_id):
+    """One of the person's streams, and the one export that they may have, held until it was sent.
+
+    Who only asks holds nothing for longer than the question: the export follows at once.
+    """
+    with ExitStack() as held:
+        held.enter_context(open_stream(services, principal, limits))
+        held.enter_context(services.exports.held(principal.user_id))
+        if query.dry_run:
+            held.close()
         yield
 
 
@@ -69,12 +81,18 @@ _OnlyExportDep = Annotated[None, Depends(_only_export, scope="request")]
     responses={**_ARCHIVE, **problems(409)},
 )
 async def export_everything(
-    principal: PrincipalDep, services: ServicesDep, _only: _OnlyExportDep
+    principal: PrincipalDep,
+    services: ServicesDep,
+    _only: _OnlyExportDep,
+    query: Annotated[ArchiveQuery, Query()],
 ) -> Response:
     """Take along everything that is kept about oneself, as one archive.
 
     A suspended account may, too. It is one of one's streams, and one at a time.
     """
+    if query.dry_run:
+        await services.everything.may_begin(principal)
+        return Response(status_code=204)
     await services.everything.begin(principal)
     return download(
         services,

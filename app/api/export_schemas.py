@@ -9,6 +9,16 @@ from pydantic import BaseModel, Field
 from app.api.schemas import QueryModel
 
 
+class ArchiveQuery(QueryModel):
+    """Whether everything is wanted, or only whether it may be had."""
+
+    dry_run: bool = Field(
+        False,
+        description="Say whether an export may begin, and begin none: a browser that follows"
+        " a link has no words for a refusal.",
+    )
+
+
 class ExportQuery(QueryModel):
     """In which form a conversation is exported."""
 

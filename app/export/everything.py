@@ -55,6 +55,10 @@ class Everything:
         self._folders = folders
         self._rows = OwnRows(database)
 
+    async def may_begin(self, owner: Owner) -> None:
+        """Refuse whom `begin` would refuse, and begin nothing."""
+        await self._rows.may_begin(owner)
+
     async def begin(self, owner: Owner) -> None:
         """Put it on record. What follows may be cut off; that it was begun is what counts.
 

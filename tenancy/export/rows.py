@@ -25,6 +25,7 @@ PIECE_ROWS = 1000
 PIECE_BYTES = 1_000_000
 """A piece ends with the row that makes it as large as this: a single one may be larger."""
 
+_MAY = "SELECT tenant.may_export($1)"
 _BEGIN = "SELECT tenant.begin_export($1)"
 _TABLES = "SELECT name FROM tenant.begin_taking($1), tenant.own_tables()"
 _READ = "SELECT line, key FROM tenant.read_own_rows($1, $2, $3, $4, $5, $6, $7)"
@@ -60,6 +61,14 @@ class OwnRows:
 
     def __init__(self, database: TenantDatabase) -> None:
         self._database = database
+
+    async def may_begin(self, owner: Owner) -> None:
+        """Say whether everything may be taken along just now; nothing of it is put on record.
+
+        Raises:
+            TooManyExports: that was done ten times within an hour.
+        """
+        await self._database.call(owner, _MAY)
 
     async def begin(self, owner: Owner) -> None:
         """Put on record that everything is taken along.

@@ -26,9 +26,9 @@ BEGIN
   END IF;
 END $$;
 
--- Puts on record that a person takes everything along, which they may while they are suspended, too;
--- at most ten times in an hour.
-CREATE OR REPLACE FUNCTION tenant.begin_export(p_user uuid) RETURNS void
+-- Refuses (ST003, ST008) whoever may not take everything along just now: somebody who is being erased, or has
+-- done so ten times within an hour. Who is suspended may.
+CREATE OR REPLACE FUNCTION tenant.may_export(p_user uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   found_state public.user_state;
@@ -49,6 +49,13 @@ BEGIN
       DETAIL = 'exports_per_hour',
       HINT = ceil(extract(epoch FROM earlier + interval '1 hour' - clock_timestamp()))::text;
   END IF;
+END $$;
+
+-- Puts on record that a person takes everything along, where they may.
+CREATE OR REPLACE FUNCTION tenant.begin_export(p_user uuid) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM tenant.may_export(p_user);
   PERFORM tenant.audit(p_user, 'person', 'exported', NULL, NULL, NULL, NULL, NULL, false);
 END $$;
 

@@ -86,6 +86,31 @@ class TestMyData:
             assert CANARY in path.read_text(encoding="utf-8")
         assert ada.complaints == []
 
+    async def test_says_why_it_cannot_be_had_just_now(self, meet: Meet) -> None:
+        anna = await meet("", locale="de-DE")
+        await anna.enter("Anna die alles zehnmal hat")
+        await expect(anna.page.get_by_role("textbox", name="Nachricht")).to_be_visible()
+        for _ in range(10):
+            assert (await anna.context.request.get(f"{anna.base_url}/me/export")).ok
+        await anna.page.goto(f"{anna.base_url}/data")
+        await anna.page.get_by_role("link", name="Alles herunterladen").click()
+        alert = anna.page.get_by_role("alert", name="Das kann gerade nicht beginnen")
+        await expect(alert).to_contain_text("sehr oft alles heruntergeladen")
+        await expect(alert).to_contain_text(re.compile(r"In \d+ min können Sie"))
+
+    async def test_of_a_chat_that_is_gone_says_so(self, meet: Meet) -> None:
+        ada = await meet("Ada with two tabs and a chat")
+        await ada.say(CANARY)
+        await ada.finished(f"You said: {CANARY}")
+        gone = f"{ada.base_url}/threads/{ada.thread_id}"
+        assert (await ada.context.request.delete(gone)).ok
+        await ada.page.get_by_role("button", name=f"More about the chat “{CANARY}”").click()
+        await ada.page.get_by_role("menuitem", name="Save as text").click()
+        alert = ada.page.get_by_role("alert").filter(has_text="The chat could not be saved.")
+        await expect(alert).to_contain_text("This chat is not there any more.")
+        await alert.get_by_role("button", name="Close").click()
+        await expect(alert).to_be_hidden()
+
     async def test_fits_a_phone_and_is_said_in_german(self, meet: Meet) -> None:
         anna = await meet("", viewport=PHONE, locale="de-DE", has_touch=True)
         await anna.enter("Anna unterwegs")

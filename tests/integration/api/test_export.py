@@ -319,6 +319,8 @@ class TestWhoeverReadsSlowly:
             await anext(pieces)
             second = await slow.get("/me/export")
             assert (second.status_code, second.json()["code"]) == (409, "export_running")
+            asked = await slow.get("/me/export?dry_run=true")
+            assert (asked.status_code, asked.json()["code"]) == (409, "export_running")
             assert (await other.get("/me/export")).status_code == 200
 
     async def test_gets_nothing_that_looks_whole_once_they_are_being_erased(
@@ -336,6 +338,23 @@ class TestWhoeverReadsSlowly:
                 await take(pieces, sent)
         with pytest.raises(zipfile.BadZipFile):
             zipfile.ZipFile(io.BytesIO(b"".join(sent)))
+
+
+class TestAnHour:
+    async def test_has_ten_exports_and_as_many_questions_as_one_likes(
+        self, leaving: RunningService
+    ) -> None:
+        http = leaving.client("eager")
+        for _ in range(10):
+            asked = await http.get("/me/export?dry_run=true")
+            assert (asked.status_code, asked.content) == (204, b"")
+            assert (await http.get("/me/export")).status_code == 200
+        for query in ("?dry_run=true", "?dry_run=false", ""):
+            refused = await http.get(f"/me/export{query}")
+            assert (refused.status_code, refused.json()["code"]) == (429, "too_many_exports")
+            assert 3500 < int(refused.headers["Retry-After"]) <= 3600
+        record = (await http.get("/me/audit?limit=100")).json()
+        assert [each["action"] for each in record].count("exported") == 10
 
 
 class TestAnAssertion:

@@ -89,6 +89,7 @@ class Scene:
             "drop_audit_texts": _tenant("drop_audit_texts", self.user, 0.0, 100),
             "sign_in": _tenant("sign_in", uuid4(), "somebody", "Some", None),
             "begin_write": _tenant("begin_write", self.user),
+            "may_export": _tenant("may_export", self.user),
             "begin_export": _tenant("begin_export", self.user),
             "delete_run": self._bound("delete_run", self.run.run_id),
             "delete_thread": self._bound("delete_thread", 5000),

@@ -42,6 +42,13 @@ export interface Answered<Answer> {
   headers: Headers;
 }
 
+/** An answer that is none, as LangGraph's client throws it: for `toProblem`. */
+export async function refusal(asked: string, response: Response): Promise<Error> {
+  const { status } = response;
+  const text = await response.text();
+  return Object.assign(new Error(`${asked}: ${status}`), { status, text, response });
+}
+
 /**
  * Ask a route that is Stoa's own, which LangGraph's client does not know.
  *
@@ -60,11 +67,8 @@ export async function askFully<Answer>(
     signal,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
+  if (!response.ok) throw await refusal(`${method} ${path}`, response);
   const text = await response.text();
-  if (!response.ok) {
-    const { status } = response;
-    throw Object.assign(new Error(`${method} ${path}: ${status}`), { status, text, response });
-  }
   const answer = (text === "" ? undefined : read(text)) as Answer;
   return { answer, headers: response.headers };
 }

@@ -1,4 +1,5 @@
 import { ask } from "./client";
+import { saveFile } from "./saving";
 
 /** How much is kept of one kind of data. */
 export interface KeptKind {
@@ -19,9 +20,17 @@ export interface KeptData {
 /** Where all of it is had, as one archive. */
 export const EXPORT_URL = "/me/export";
 
-/** Where one conversation is had, as a file. */
-export function threadExportUrl(threadId: string, format: "md" | "jsonl"): string {
-  return `/threads/${encodeURIComponent(threadId)}/export?format=${format}`;
+/** Ask whether that may begin just now; where not, the problem is thrown. */
+export function mayExport(): Promise<void> {
+  return ask<undefined>(`${EXPORT_URL}?dry_run=true`);
+}
+
+/** In which form a conversation is saved. */
+export type ThreadFormat = "md" | "jsonl";
+
+/** Save one conversation as a file. */
+export function saveThread(threadId: string, format: ThreadFormat): Promise<void> {
+  return saveFile(`/threads/${encodeURIComponent(threadId)}/export?format=${format}`);
 }
 
 export function fetchData(signal: AbortSignal): Promise<KeptData> {

@@ -20,6 +20,8 @@ export const de: Catalogue = {
     menu: "Mehr zum Chat „{{title}}“",
     saveMarkdown: "Als Text speichern (Markdown)",
     saveLines: "Als Daten speichern (JSON Lines)",
+    saveFailed: "Der Chat konnte nicht gespeichert werden. {{reason}}",
+    close: "Schließen",
     delete: "Löschen",
     standing: {
       queued: "In der Warteschlange",
@@ -130,6 +132,9 @@ export const de: Catalogue = {
       token_budget_exhausted: "Ihre Tokens sind vorerst aufgebraucht.",
       memory_full: "Ihr Gedächtnisspeicher ist voll. Lassen Sie erst etwas daraus vergessen.",
       too_many_rule_changes: "Sie haben das sehr oft geändert. Bitte warten Sie eine Weile, bevor Sie es wieder ändern.",
+      too_many_exports: "Sie haben sehr oft alles heruntergeladen. Bitte warten Sie eine Weile, bevor Sie es wieder tun.",
+      export_running: "Sie laden gerade schon alles herunter. Warten Sie, bis das zu Ende ist, oder brechen Sie es ab.",
+      thread_not_found: "Diesen Chat gibt es nicht mehr.",
       too_many_requests: "Das war zu viel auf einmal. Bitte versuchen Sie es gleich noch einmal.",
       offline: "Der Dienst ist nicht erreichbar. Bitte prüfen Sie Ihre Verbindung.",
       message_too_large: "Die Nachricht ist zu lang.",

@@ -20,6 +20,8 @@ export const en = {
     menu: "More about the chat “{{title}}”",
     saveMarkdown: "Save as text (Markdown)",
     saveLines: "Save as data (JSON Lines)",
+    saveFailed: "The chat could not be saved. {{reason}}",
+    close: "Close",
     delete: "Delete",
     standing: {
       queued: "Queued",
@@ -126,6 +128,9 @@ export const en = {
       token_budget_exhausted: "Your tokens are used up for now.",
       memory_full: "Your memory is full. Have something in it forgotten first.",
       too_many_rule_changes: "You changed this very often. Please wait a while before you change it again.",
+      too_many_exports: "You downloaded everything very often. Please wait a while before you do it again.",
+      export_running: "You are downloading everything already. Wait for the end of that, or break it off.",
+      thread_not_found: "This chat is not there any more.",
       too_many_requests: "That was too much at once. Please try again in a moment.",
       offline: "The service cannot be reached. Check your connection and try again.",
       message_too_large: "The message is too long.",

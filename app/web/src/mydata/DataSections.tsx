@@ -1,13 +1,12 @@
-import { Button, Text } from "@mantine/core";
-import { IconDownload } from "@tabler/icons-react";
+import { Text } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
-import { EXPORT_URL } from "../api/data";
 import { Loaded } from "../layout/Loaded";
 import { Section } from "../layout/Page";
 import { Kept } from "./Kept";
 import { Leave } from "./Leave";
 import { OwnRecord } from "./OwnRecord";
+import { TakeAlong } from "./TakeAlong";
 import { useData } from "./useData";
 
 /** What is kept, how one takes it along, what was done with it, and the way out. */
@@ -21,19 +20,7 @@ export function DataSections() {
         </Loaded>
       </Section>
       <Section title={t("data.take.heading")}>
-        <Text>{t("data.take.text")}</Text>
-        <div>
-          <Button
-            component="a"
-            href={EXPORT_URL}
-            // The browser takes it as it comes, however much it is; nothing of it is held here.
-            download
-            variant="light"
-            leftSection={<IconDownload size={18} aria-hidden />}
-          >
-            {t("data.take.action")}
-          </Button>
-        </div>
+        <TakeAlong />
       </Section>
       <Section title={t("data.record.heading")}>
         <Text c="dimmed">{t("data.record.text")}</Text>

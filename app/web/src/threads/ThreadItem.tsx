@@ -12,7 +12,7 @@ import {
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
 
-import { threadExportUrl } from "../api/data";
+import type { ThreadFormat } from "../api/data";
 import type { ThreadSummary } from "../api/types";
 import { relativeTime } from "./relativeTime";
 import { threadStanding } from "./threadStanding";
@@ -22,6 +22,7 @@ interface ThreadItemProps {
   thread: ThreadSummary;
   active: boolean;
   onOpen: () => void;
+  onSave: (format: ThreadFormat) => void;
   onDelete: () => void;
 }
 
@@ -47,9 +48,12 @@ function StandingMark({ thread }: { thread: ThreadSummary }) {
 }
 
 /** What can be done with a thread: it is taken along, or deleted. */
-function ThreadMenu({ thread, onDelete }: Pick<ThreadItemProps, "thread" | "onDelete">) {
+function ThreadMenu({
+  thread,
+  onSave,
+  onDelete,
+}: Pick<ThreadItemProps, "thread" | "onSave" | "onDelete">) {
   const { t } = useTranslation();
-  const { thread_id: id } = thread;
   return (
     <Menu position="bottom-end" width={270} shadow="md">
       <Menu.Target>
@@ -65,18 +69,18 @@ function ThreadMenu({ thread, onDelete }: Pick<ThreadItemProps, "thread" | "onDe
       </Menu.Target>
       <Menu.Dropdown className={classes.dropdown}>
         <Menu.Item
-          component="a"
-          href={threadExportUrl(id, "md")}
-          download
           leftSection={<IconFileText size={16} aria-hidden />}
+          onClick={() => {
+            onSave("md");
+          }}
         >
           {t("threads.saveMarkdown")}
         </Menu.Item>
         <Menu.Item
-          component="a"
-          href={threadExportUrl(id, "jsonl")}
-          download
           leftSection={<IconJson size={16} aria-hidden />}
+          onClick={() => {
+            onSave("jsonl");
+          }}
         >
           {t("threads.saveLines")}
         </Menu.Item>
@@ -89,7 +93,7 @@ function ThreadMenu({ thread, onDelete }: Pick<ThreadItemProps, "thread" | "onDe
 }
 
 /** One thread of the list: a link to it, how it stands, and what can be done with it. */
-export function ThreadItem({ thread, active, onOpen, onDelete }: ThreadItemProps) {
+export function ThreadItem({ thread, active, onOpen, onSave, onDelete }: ThreadItemProps) {
   const { t, i18n } = useTranslation();
   const title = thread.title ?? t("threads.untitled");
   const updated = new Date(thread.updated_at);
@@ -109,7 +113,7 @@ export function ThreadItem({ thread, active, onOpen, onDelete }: ThreadItemProps
           <StandingMark thread={thread} />
         </span>
       </Link>
-      <ThreadMenu thread={thread} onDelete={onDelete} />
+      <ThreadMenu thread={thread} onSave={onSave} onDelete={onDelete} />
     </li>
   );
 }

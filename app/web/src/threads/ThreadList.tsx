@@ -3,11 +3,13 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useLocation } from "wouter";
 
+import { toProblem } from "../api/problem";
 import type { ThreadSummary } from "../api/types";
+import { failureText } from "../chat/failureText";
 import { DeleteThread } from "./DeleteThread";
 import { ThreadItem } from "./ThreadItem";
 import classes from "./ThreadList.module.css";
-import { useThreads } from "./useThreads";
+import { useSaveThread, useThreads } from "./useThreads";
 
 interface ThreadListProps {
   activeId: string | null;
@@ -16,10 +18,11 @@ interface ThreadListProps {
 
 /** All threads of the person, the latest first. */
 export function ThreadList({ activeId, onOpen }: ThreadListProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const [, navigate] = useLocation();
   const [toDelete, setToDelete] = useState<ThreadSummary | null>(null);
   const list = useThreads();
+  const saving = useSaveThread();
   const threads = list.data ?? [];
 
   return (
@@ -35,6 +38,18 @@ export function ThreadList({ activeId, onOpen }: ThreadListProps) {
           {t("threads.none")}
         </Text>
       )}
+      {saving.isError && (
+        <Alert
+          color="red"
+          m="xs"
+          role="alert"
+          withCloseButton
+          closeButtonLabel={t("threads.close")}
+          onClose={saving.reset}
+        >
+          {t("threads.saveFailed", { reason: failureText(i18n, toProblem(saving.error)) })}
+        </Alert>
+      )}
       <ul className={classes.list}>
         {threads.map((thread) => (
           <ThreadItem
@@ -42,6 +57,9 @@ export function ThreadList({ activeId, onOpen }: ThreadListProps) {
             thread={thread}
             active={thread.thread_id === activeId}
             onOpen={onOpen}
+            onSave={(format) => {
+              saving.mutate({ threadId: thread.thread_id, format });
+            }}
             onDelete={() => {
               setToDelete(thread);
             }}

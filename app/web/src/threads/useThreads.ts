@@ -7,6 +7,7 @@ import {
 } from "@tanstack/react-query";
 
 import { client } from "../api/client";
+import { saveThread, type ThreadFormat } from "../api/data";
 import type { ThreadSummary } from "../api/types";
 import { runInputsKey } from "../chat/runInputs";
 
@@ -92,4 +93,12 @@ export function useIsGoing(threadId: string | null): boolean {
     select: ({ state }) => state.status,
   });
   return deletions.length > 0;
+}
+
+/** Save a thread as a file of the browser's. */
+export function useSaveThread() {
+  return useMutation({
+    mutationFn: ({ threadId, format }: { threadId: string; format: ThreadFormat }) =>
+      saveThread(threadId, format),
+  });
 }

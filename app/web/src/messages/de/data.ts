@@ -38,6 +38,7 @@ export const data: Catalogue["data"] = {
     heading: "Mitnehmen",
     text: "Ein Archiv mit allem: Ihre Chats als Text und jeder Eintrag als Daten, die andere Programme lesen. Schlüssel und Anmeldungen für Werkzeuge fehlen darin; das Archiv sagt es. Es kann eine Weile dauern.",
     action: "Alles herunterladen",
+    refused: "Das kann gerade nicht beginnen",
   },
   record: {
     heading: "Was mit Ihrem Konto geschah",
@@ -91,7 +92,7 @@ export const data: Catalogue["data"] = {
   },
   suspended: {
     title: "Ihr Konto ist gesperrt",
-    text: "Wer den Dienst betreibt, hat es angehalten: Nichts Neues wird beantwortet. Was Ihnen gehört, ist noch da: Sie können es ansehen, mitnehmen und gehen.",
+    text: "Wer den Dienst betreibt, hat es angehalten: Nichts Neues wird beantwortet. Was Ihnen gehört, ist noch da: Sie können sehen, wie viel es ist, es mitnehmen und gehen.",
     signOut: "Abmelden",
   },
 };

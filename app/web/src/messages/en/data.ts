@@ -37,6 +37,7 @@ export const data = {
     heading: "Take it along",
     text: "One archive with everything: your chats as text, and every entry as data that other programs read. Keys and sign-ins for tools are left out; the archive says so. It may take a while.",
     action: "Download everything",
+    refused: "That cannot begin now",
   },
   record: {
     heading: "What was done with your account",
@@ -90,7 +91,7 @@ export const data = {
   },
   suspended: {
     title: "Your account is suspended",
-    text: "Whoever runs the service has put it on hold: nothing new is answered. What is yours is still here: you can look at it, take it along, and leave.",
+    text: "Whoever runs the service has put it on hold: nothing new is answered. What is yours is still here: you can see how much it is, take it along, and leave.",
     signOut: "Sign out",
   },
 };
