@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
-import stat
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from app.erasure.emptying import delete_tree
 from app.tools.stdio.folders import owner_folder
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ async def delete_folder(root: Path, user_id: UserId) -> bool:
     Raises:
         OSError: something of it cannot be deleted.
     """
-    return await asyncio.to_thread(_delete, owner_folder(root, user_id))
+    return await asyncio.to_thread(delete_tree, owner_folder(root, user_id))
 
 
 class FoldersOfAnother(Exception):
@@ -56,7 +55,15 @@ async def delete_strangers(root: Path, database: str, users: AsyncIterator[UserI
         return 0
     async for user_id in users:
         left.discard(owner_folder(root, user_id))
-    return sum([await asyncio.to_thread(_delete, folder) for folder in sorted(left)])
+    deleted, failed = 0, list[OSError]()
+    for folder in sorted(left):
+        try:
+            deleted += await asyncio.to_thread(delete_tree, folder)
+        except OSError as error:  # it must not keep the others
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    return deleted
 
 
 def _old_folders(root: Path, database: str) -> set[Path]:
@@ -64,11 +71,15 @@ def _old_folders(root: Path, database: str) -> set[Path]:
     if not root.is_dir():
         return set()
     since, newest = _marked(root, database), time.time() - YOUNG_SECONDS
-    return {
-        each
-        for each in root.iterdir()
-        if _PERSONS.fullmatch(each.name) and since <= each.lstat().st_mtime < newest
-    }
+    found = set[Path]()
+    for each in root.iterdir():
+        with suppress(FileNotFoundError):  # another worker is at it
+            status = each.lstat()
+            # The first of these a program can set to whatever it likes.
+            is_old = min(status.st_mtime, status.st_ctime) < newest
+            if _PERSONS.fullmatch(each.name) and since <= status.st_mtime and is_old:
+                found.add(each)
+    return found
 
 
 def _marked(root: Path, database: str) -> float:
@@ -86,41 +97,3 @@ def _marked(root: Path, database: str) -> float:
     if mark.read_text() != database:
         raise FoldersOfAnother
     return mark.stat().st_mtime
-
-
-def _delete(folder: Path) -> bool:
-    """Delete a folder, following no link, whatever a tool server has made of its permissions.
-
-    Several workers of a host may be at it: True for the one that has deleted it.
-    """
-    with suppress(FileNotFoundError):
-        if not stat.S_ISDIR(folder.lstat().st_mode):
-            folder.unlink()
-            return True
-        _open_all(folder)
-        for each in list(folder.iterdir()):
-            if each.is_dir() and not each.is_symlink():
-                shutil.rmtree(each, onerror=_unless_it_is_gone)
-            else:
-                each.unlink(missing_ok=True)
-        folder.rmdir()
-        return True
-    return False
-
-
-def _open_all(folder: Path) -> None:
-    """Let us into every folder within: its owner may have shut some."""
-    shut = [folder]
-    while shut:
-        each = shut.pop()
-        with suppress(FileNotFoundError):
-            each.chmod(0o700)
-            shut += [inner for inner in each.iterdir() if inner.is_dir() and not inner.is_symlink()]
-
-
-def _unless_it_is_gone(
-    _function: object, _path: str, error: tuple[type[BaseException], BaseException, object]
-) -> None:
-    """Hear what ``shutil.rmtree`` cannot do: what another has deleted needs no deleting."""
-    if not isinstance(error[1], FileNotFoundError):
-        raise error[1]

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from app.erasure import folders
+from app.erasure import emptying, folders
 from app.erasure.folders import FoldersOfAnother, delete_folder, delete_strangers
 from app.tools.stdio.folders import make_folder
 from tenancy.principal import UserId
@@ -74,6 +74,30 @@ class TestThePersonsFolder:
         assert (elsewhere / "file").exists()
         assert elsewhere.stat().st_mode & 0o777 == 0o750
 
+    @pytest.mark.timeout(60)
+    async def test_is_deleted_where_it_is_deeper_than_any_path(self, tmp_path: Path) -> None:
+        leaver = somebody()
+        folder = kept(tmp_path, leaver)
+        within = os.open(folder, os.O_RDONLY)
+        for _ in range(1200):
+            os.mkdir("deeper", dir_fd=within)
+            inner = os.open("deeper", os.O_RDONLY, dir_fd=within)
+            os.close(within)
+            within = inner
+        os.close(within)
+        assert await delete_folder(tmp_path, leaver)
+        assert not folder.exists()
+
+    async def test_is_not_waited_for_while_a_program_writes_into_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        leaver = somebody()
+        folder = kept(tmp_path, leaver)
+        monkeypatch.setattr(emptying, "PATIENCE_SECONDS", 0.0)
+        with pytest.raises(TimeoutError):
+            await delete_folder(tmp_path, leaver)
+        assert folder.exists()
+
     async def test_goes_where_it_is_a_link_itself(self, tmp_path: Path) -> None:
         leaver, elsewhere = somebody(), tmp_path / "elsewhere"
         elsewhere.mkdir()
@@ -103,6 +127,26 @@ class TestFoldersOfNobody:
         there = [kept(ours, each) for each in (gone, user, None)]
         assert await delete_strangers(ours, OURS, these(user, somebody())) == 1
         assert [each.exists() for each in there] == [False, True, True]
+
+    async def test_are_deleted_whatever_a_program_says_of_their_age(self, ours: Path) -> None:
+        late = kept(ours, somebody())
+        os.utime(late, (2**33, 2**33))
+        assert await delete_strangers(ours, OURS, these()) == 1
+
+    async def test_are_deleted_though_one_cannot_be(
+        self, ours: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, other = sorted(kept(ours, somebody()) for _ in range(2))
+
+        def refused(folder: Path) -> bool:
+            if folder == one:
+                raise PermissionError
+            return emptying.delete_tree(folder)
+
+        monkeypatch.setattr(folders, "delete_tree", refused)
+        with pytest.raises(PermissionError):
+            await delete_strangers(ours, OURS, these())
+        assert [one.exists(), other.exists()] == [True, False]
 
     async def test_are_left_while_they_are_young(
         self, ours: Path, monkeypatch: pytest.MonkeyPatch
