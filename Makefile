@@ -39,8 +39,8 @@ setup: $(INSTALLED) $(CLIENT) $(SERVERS) ## Make .venv, install everything into 
 run: setup ## Start everything on this machine (Ctrl-C ends it)
 	@$(BIN)/stoa dev $(ARGS)
 
-# Files of tests, side by side: most of them wait for something most of the time.
-JOBS ?= 2
+# Files of tests, side by side: many wait for something most of the time, so more than two cores.
+JOBS ?= 3
 test: setup ## Run all tests (JOBS=… at once)
 	$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
