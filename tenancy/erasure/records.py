@@ -47,7 +47,6 @@ _STOPPED = "SELECT dispatch.note_stop($1, $2, $3)"
 _END_RUNS = "SELECT ended, held FROM dispatch.end_runs($1, $2)"
 _IS_QUIET = "SELECT coalesce(dispatch.is_quiet($1), false)"
 _FIND = f"SELECT {_COLUMNS} FROM erasures e WHERE e.erasure_id = $1"  # noqa: S608 - constants
-_OF = "SELECT e.erasure_id FROM erasures e WHERE e.subject = $1"
 _IN = "WHERE $1::text[] IS NULL OR e.step = ANY ($1)"
 _LIST = f"""
     SELECT {_COLUMNS} FROM erasures e {_IN}
@@ -192,11 +191,6 @@ class ErasureDatabase:
         """An erasure, or None where there is none of that id."""
         rows = await self._calls.fetch(_FIND, erasure_id)
         return _erasure(rows[0]) if rows else None
-
-    async def of_user(self, user_id: UserId) -> UUID | None:
-        """The erasure of somebody of whom anything is left."""
-        rows = await self._calls.fetch(_OF, user_id)
-        return rows[0][0] if rows else None
 
     async def unknown(self, erasure_ids: Iterable[UUID]) -> list[UUID]:
         """Which of these ids the database does not know."""

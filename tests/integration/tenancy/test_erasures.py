@@ -53,7 +53,8 @@ class TestAskingToLeave:
             *(leaving.erasures.begin(alice.user_id, "person") for _ in range(4))
         )
         assert len(set(begun)) == 1
-        assert await leaving.erasures.of_user(alice.user_id) == begun[0]
+        (erasure,), total = await leaving.erasures.list(10)
+        assert (erasure.erasure_id, erasure.user_id, total) == (begun[0], alice.user_id, 1)
 
     async def test_for_nobody_begins_none(self, leaving: Leaving) -> None:
         assert await leaving.erasures.begin(uuid4(), "operator") is None  # type: ignore[arg-type]
