@@ -19,6 +19,7 @@ from app.connections.standing import UserConnections
 from app.logging import facts_of
 from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue
+from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
@@ -90,20 +91,27 @@ class TokenRevocation:
         return Revoked(len(authorized) - len(left), len(left))
 
     async def _revoke(self, owner: Owner, row: ConnectionRow) -> bool:
-        """Give one authorization back; whether its issuer has taken it."""
-        known = self._connections.of_row(row)
-        stored = await self._connections.rows.credential(owner, row.server)
-        if known is None or stored is None:
-            return False
+        """Give one authorization back; whether its issuer has taken it.
+
+        Whatever else is wrong with it is no reason to keep the rest of the person.
+        """
         try:
-            plain = self._keeper.opened(owner, stored)
+            return await self._give_back(owner, row)
+        except DatabaseUnavailable:
+            raise
+        except TimeoutError:
+            pass
         except StoaError as error:
             log.warning("tokens cannot be given back", **facts_of(error))
+        except Exception as error:  # noqa: BLE001 - of a stranger's answer, or of what was stored
+            log.warning("tokens cannot be given back", error=type(error).__name__)
+        return False
+
+    async def _give_back(self, owner: Owner, row: ConnectionRow) -> bool:
+        known = self._connections.of_row(row)
+        stored = await self._connections.rows.credential(owner, row.server)
+        plain = None if stored is None else self._keeper.opened(owner, stored)
+        if known is None or plain is None:
             return False
-        if plain is None:
-            return False
-        try:
-            async with asyncio.timeout(EACH_SECONDS):
-                return await self._oauth.revoke(known.server, Tokens.read(plain))
-        except TimeoutError:
-            return False
+        async with asyncio.timeout(EACH_SECONDS):
+            return await self._oauth.revoke(known.server, Tokens.read(plain))

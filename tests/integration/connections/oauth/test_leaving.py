@@ -9,8 +9,10 @@ from typing import Any
 import asyncpg
 import pytest
 
+from app.connections.oauth.errors import AuthorizationLost
 from app.erasure import revoking
 from app.erasure.revoking import Revoked, TokenRevocation
+from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import UserUnavailable
 from tenancy.principal import Principal
 from tests.integration.connections.oauth.stage import Stage
@@ -85,6 +87,27 @@ class TestTokensOfSomebodyWhoLeaves:
         )
         await leaver.leave()
         assert await leaver.revoke() == Revoked(revoked=0, not_revoked=1)
+
+    @pytest.mark.parametrize("error", [RecursionError, KeyError, AuthorizationLost, TimeoutError])
+    async def test_are_said_to_be_left_whatever_goes_wrong_with_them(
+        self, leaver: Leaver, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    ) -> None:
+        async def broken(*_: object) -> bool:
+            raise error
+
+        monkeypatch.setattr(leaver.process.oauth, "revoke", broken)
+        await leaver.leave()
+        assert await leaver.revoke() == Revoked(revoked=0, not_revoked=1)
+
+    async def test_wait_for_a_database_that_is_away(
+        self, leaver: Leaver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def away(*_: object) -> bool:
+            raise DatabaseUnavailable
+
+        monkeypatch.setattr(leaver.process.oauth, "revoke", away)
+        with pytest.raises(DatabaseUnavailable):
+            await leaver.revoke()
 
     async def test_that_come_meanwhile_are_given_back_instead_of_kept(
         self, leaver: Leaver, monkeypatch: pytest.MonkeyPatch
