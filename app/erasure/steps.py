@@ -36,6 +36,8 @@ ROWS = 250
 """Rows that one transaction deletes."""
 PAUSES = 3
 """How many times as long as a batch took it is waited before the next."""
+DELETE_SECONDS = 30.0
+"""How long one person's rows are deleted, before another erasure is looked at."""
 TRIES = 10
 """How often it is begun anew where the last row of all is referred to still."""
 
@@ -150,10 +152,11 @@ class ErasureSteps:
         faults.reach("erasure.stopped")
         return Taken("delete", {"deleted": counts})
 
-    async def _delete(self, job: ErasureJob) -> Taken:
+    async def _delete(self, job: ErasureJob) -> Taken | None:
         """Row by row, as slowly as others need it; who they were last of all."""
         leaver = _leaver(job)
         clock = asyncio.get_running_loop().time
+        over = clock() + DELETE_SECONDS
         with suppress(UserUnavailable):  # gone already: whoever was at it before has died since
             for _ in range(TRIES):
                 began = clock()
@@ -161,6 +164,8 @@ class ErasureSteps:
                     faults.reach("erasure.batch")
                     await asyncio.sleep(PAUSES * (clock() - began))  # the database is others'
                     began = clock()
+                    if began > over:
+                        return None
                 if await self._rows.delete_user(leaver):
                     break
             else:
