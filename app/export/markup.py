@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from app.export.inert import inert
+
 _CONTROLS = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
     0x7F: "\u2421",
@@ -11,7 +13,7 @@ _CONTROLS = {
 }
 """Their pictures: as themselves they would move a terminal's cursor."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_LINE_END = re.compile(r"\r\n?")
+_LINE_END = re.compile("\r\n?|[\u2028\u2029]")
 _BACKTICKS = re.compile("`+")
 _MEANT = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _DATA_IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
@@ -23,8 +25,11 @@ def plain(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A quotation. Whatever is opened in it, a block of code for instance, ends with it."""
-    return "".join(f"> {line}".rstrip(" ") + "\n" for line in plain(text).split("\n"))
+    """A quotation. Whatever is opened in it, a block of code for instance, ends with it.
+
+    Nothing is fetched by whoever shows it.
+    """
+    return "".join(f"> {line}".rstrip(" ") + "\n" for line in inert(plain(text).split("\n")))
 
 
 def fenced(text: str, language: str = "text") -> str:
