@@ -195,7 +195,7 @@ class TestAMigrationOfTheRecord:
         earlier = command.upgrade
         nothing: Any = lambda _: iter(())  # noqa: E731
         with monkeypatch.context() as before:
-            before.setattr(migration.command, "upgrade", lambda c, _: earlier(c, "0005"))
+            before.setattr(command, "upgrade", lambda c, _: earlier(c, "0005"))
             before.setattr(migration, "FUNCTIONS", Path("/nonexistent"))
             before.setattr(migration, "security_statements", nothing)
             await empty_database.migrate()
