@@ -12,7 +12,8 @@ from starlette.responses import Response
 from app.api.answers import json_answer
 from app.api.dependencies import FOR_OPERATORS, IN_TURN, ActDep, ServicesDep
 from app.api.erasure_routes import accepted
-from app.api.openapi import problems
+from app.api.leavers import SAYS_NOTHING, NoFields
+from app.api.openapi import optional_body_of, problems
 from app.api.schemas import QueryModel
 from app.erasure.views import ErasureView, State
 from tenancy.principal import UserId
@@ -33,7 +34,9 @@ class ErasuresQuery(QueryModel):
     operation_id="admin_erase_user",
     status_code=202,
     response_model=ErasureView,
-    responses=problems(404),
+    responses=problems(404, 413, 415),
+    openapi_extra=optional_body_of(NoFields),
+    dependencies=[SAYS_NOTHING],
 )
 async def erase_user(user_id: UUID, services: ServicesDep, act: ActDep) -> Response:
     """Erase a person and everything that is theirs, now and for good.

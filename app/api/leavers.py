@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 
 from app.api.dependencies import ServicesDep
 from app.api.json_body import parse_body, read_bounded
+from app.api.refusals import InvalidFields
 from app.api.schemas import StrictModel
 from tenancy.principal import Identity, UserId
 
@@ -38,9 +39,14 @@ async def _witnesses_turn(witness: WitnessDep, services: ServicesDep) -> AsyncIt
 IN_WITNESS_TURN = Depends(_witnesses_turn, scope="function")
 
 
-async def _says_nothing(request: Request, _witness: WitnessDep) -> None:
+async def _says_nothing(request: Request) -> None:
+    if said := request.query_params.keys():
+        raise InvalidFields(
+            [{"loc": ["query", name], "msg": "Extra inputs are not permitted"} for name in said]
+        )
     parse_body(await read_bounded(request, _MOST_BYTES), NoFields)
 
 
 SAYS_NOTHING = Depends(_says_nothing)
-"""A body may be there, if nothing is in it."""
+"""For what cannot be taken back, after whoever asks is known: a body may be there, if nothing is in
+it, and no field of the address, that would seem to mean something."""

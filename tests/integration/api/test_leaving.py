@@ -136,15 +136,21 @@ class TestWhoeverLeaves:
             ({"content": b"{"}, 400),
             ({"content": b" " * 2000}, 413),
             ({"content": b"{}", "headers": {"Content-Type": "text/plain"}}, 415),
+            ({"params": {"dry_run": "true"}}, 422),
         ],
-        ids=["a field", "a list", "no JSON", "too much", "not declared"],
+        ids=["a field", "a list", "no JSON", "too much", "not declared", "in the address"],
     )
     async def test_says_nothing_with_it(
         self, idle: RunningService, body: dict[str, Any], status: int
     ) -> None:
         person = idle.client(somebody())
+        await person.get("/me")
         declared = {"headers": {"Content-Type": "application/json"}, **body}
         assert (await person.request("DELETE", "/me", **declared)).status_code == status
+        assert (await person.get("/me")).status_code == 200
+        operator = idle.client(somebody(), groups=["stoa-admins"])
+        path = f"/admin/users/{(await person.get('/me')).json()['user_id']}"
+        assert (await operator.request("DELETE", path, **declared)).status_code == status
         assert (await person.get("/me")).status_code == 200
 
     async def test_has_to_be_somebody(self, idle: RunningService) -> None:
