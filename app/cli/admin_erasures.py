@@ -12,6 +12,8 @@ from app.cli.acting import command_act, note_command
 from app.cli.console import console
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.erasure.restoring import Restored
     from app.erasure.views import ErasureView
     from tenancy.acts import Act
@@ -82,13 +84,14 @@ def show(
     *,
     json: AsJson = False,
 ) -> None:
-    """Show one erasure, with its receipt.
+    """Show one erasure, with its receipt; until rows are deleted, also which workers it waits for.
 
     Exits 1 when there is none of that id.
     """
     import asyncio
 
-    _print(asyncio.run(_show(command_act(), erasure)), json=json)
+    found, awaited = asyncio.run(_show(command_act(), erasure))
+    _print(found, awaited, json=json)
 
 
 @application.command()
@@ -167,7 +170,7 @@ async def _list(act: Act, state: State | None, limit: int, offset: int) -> list[
         return found
 
 
-async def _show(act: Act, erasure_id: UUID) -> ErasureView:
+async def _show(act: Act, erasure_id: UUID) -> tuple[ErasureView, Sequence[UUID]]:
     from app.admin.acts import looked
     from app.erasure.requests import erasure_requests
     from app.settings import load_settings
@@ -175,7 +178,8 @@ async def _show(act: Act, erasure_id: UUID) -> ErasureView:
     settings = load_settings()
     await looked(settings, act)
     async with erasure_requests(settings) as requests:
-        return await requests.find(erasure_id)
+        found = await requests.find(erasure_id)
+        return found, await requests.awaited(found)
 
 
 async def _apply(folder: Path | None) -> Restored:
@@ -190,10 +194,12 @@ async def _apply(folder: Path | None) -> Restored:
     return await apply_tombstones(settings, folder)
 
 
-def _print(erasure: ErasureView, *, json: bool) -> None:
+def _print(erasure: ErasureView, awaited: Sequence[UUID] = (), *, json: bool) -> None:
     if json:
         typer.echo(erasure.model_dump_json(indent=2))
         return
     from app.cli.erasures_report import erasure_report
 
-    console().print(erasure_report(erasure))
+    console().print(erasure_report(erasure, awaited))
+    if erasure.receipt is not None:
+        typer.echo(f"\nReceipt\n{erasure.receipt}")  # on one line, however long: to be copied

@@ -76,17 +76,22 @@ async def _published(jwks: str | None) -> bytes:
     """The keys to verify with.
 
     Raises:
-        ErasureNotConfigured: none are named, and the settings have none.
+        SettingsError: none are named, and the settings have none.
         ReceiptRefused: they cannot be had.
         typer.BadParameter: that is neither a file nor a URL that may be asked.
     """
     import json
 
     if jwks is None:
-        from app.erasure.signing import required_keys
-        from app.settings import load_settings
+        from app.erasure.signing import signing_keys
+        from app.settings import SettingsError, load_settings
 
-        return json.dumps(required_keys(load_settings()).published()).encode()
+        keys = signing_keys(load_settings())
+        if keys is None:
+            raise SettingsError(
+                "Say where the keys are published (--jwks), or set STOA_SIGNING_KEYS."
+            )
+        return json.dumps(keys.published()).encode()
     if "://" not in jwks:
         return _read(jwks).encode()
     from urllib.parse import urlsplit

@@ -11,6 +11,7 @@ from app.admin.tables import section, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from uuid import UUID
 
     from rich.console import RenderableType
 
@@ -41,9 +42,10 @@ def erasures_report(erasures: Sequence[ErasureView]) -> RenderableType:
     )
 
 
-def erasure_report(erasure: ErasureView) -> RenderableType:
-    """The whole of one, its receipt last."""
+def erasure_report(erasure: ErasureView, awaited: Sequence[UUID] = ()) -> RenderableType:
+    """The whole of one but its receipt, with the workers that it waits for."""
     counts = (
+        ("step", erasure.step),
         ("keys destroyed", erasure.keys_destroyed),
         ("tokens given back", erasure.tokens_revoked),
         ("tokens that could not be", erasure.tokens_not_revoked),
@@ -55,10 +57,14 @@ def erasure_report(erasure: ErasureView) -> RenderableType:
     return Group(
         erasures_report([erasure]),
         *section("Beside rows", ("what", "how many"), counts),
-        *section(
-            "Rows",
-            ("table", "deleted", "left"),
-            ((name, erasure.deleted.get(name, 0), left.get(name)) for name in names),
+        *(section("Waits for", ("worker",), ((each,) for each in awaited)) if awaited else ()),
+        *(
+            section(
+                "Rows",
+                ("table", "deleted", "left"),
+                ((name, erasure.deleted.get(name, 0), left.get(name)) for name in names),
+            )
+            if names
+            else ()
         ),
-        *(() if erasure.receipt is None else (Text("\nReceipt", style="bold"), erasure.receipt)),
     )

@@ -15,7 +15,7 @@ from tenancy.erasure.records import ErasureDatabase
 from tenancy.errors import UserNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from typing import Literal
     from uuid import UUID
 
@@ -82,6 +82,16 @@ class ErasureRequests:
         if found is None:
             raise ErasureNotFound
         return erasure_view(found)
+
+    async def awaited(self, erasure: ErasureView) -> Sequence[UUID]:
+        """The workers that have to let go of the person before anything is deleted.
+
+        Raises:
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        if erasure.state not in ("begun", "stopping"):
+            return ()
+        return await self._database.awaited(erasure.erasure_id)
 
     async def list(
         self, limit: int, offset: int = 0, state: State | None = None

@@ -46,6 +46,13 @@ _TO_STOP = "SELECT erasure_id, subject FROM dispatch.erasures_to_stop($1)"
 _STOPPED = "SELECT dispatch.note_stop($1, $2, $3)"
 _END_RUNS = "SELECT ended, held FROM dispatch.end_runs($1, $2)"
 _IS_QUIET = "SELECT coalesce(dispatch.is_quiet($1), false)"
+_AWAITED = """
+    SELECT w.worker_id FROM workers w
+    WHERE w.lease_until > clock_timestamp() AND NOT EXISTS (
+      SELECT FROM erasure_stops s WHERE s.erasure_id = $1 AND s.worker_id = w.worker_id
+    )
+    ORDER BY w.worker_id
+"""
 _FIND = f"SELECT {_COLUMNS} FROM erasures e WHERE e.erasure_id = $1"  # noqa: S608 - constants
 _IN = "WHERE $1::text[] IS NULL OR e.step = ANY ($1)"
 _LIST = f"""
@@ -186,6 +193,10 @@ class ErasureDatabase:
         """Whether every living worker has let go, no run is open, and no seat is held."""
         (row,) = await self._calls.fetch(_IS_QUIET, erasure_id)
         return bool(row[0])
+
+    async def awaited(self, erasure_id: UUID) -> list[UUID]:
+        """The living workers that have not said yet that they let go of the person."""
+        return [row["worker_id"] for row in await self._calls.fetch(_AWAITED, erasure_id)]
 
     async def find(self, erasure_id: UUID) -> Erasure | None:
         """An erasure, or None where there is none of that id."""

@@ -16,6 +16,7 @@ import pytest
 from tests.integration.admin.commands import Commands
 from tests.integration.admin.conftest import answer, id_of, start
 from tests.support.service import RunningService
+from tests.support.tenancy import TestDatabase
 from tests.support.vaults import keys_of
 
 DONE_SECONDS = 30
@@ -98,6 +99,8 @@ class TestOnTheCommandLine:
         for named in (["receipt"], ["document.json"]):
             status, claims = await stoa_admin("receipt", *named)
             assert (status, json.loads(claims)["erasure_id"]) == (0, erasure["erasure_id"])
+        _, shown = await stoa_admin("erasures", "show", erasure["erasure_id"])
+        assert erasure["receipt"] in shown.splitlines()  # to be copied in one piece
         published = f"{service.url}/.well-known/jwks.json"
         assert (await stoa_admin("receipt", "receipt", "--jwks", published))[0] == 0
         (tmp_path / "jwks.json").write_bytes((await service.client(None).get(published)).content)
@@ -136,6 +139,39 @@ class TestOnTheCommandLine:
         assert all(word in shown for word in (erasure_id, "done", "Receipt", "users"))
         assert erasure_id in (await stoa_admin("erasures", "list", "--state", "done"))[1]
         assert (await stoa_admin("erasures", "show", str(uuid4())))[0] == 1
+
+    async def test_shows_where_an_erasure_is_and_which_workers_it_waits_for(
+        self, stoa_admin: Commands, person: httpx.AsyncClient, service: RunningService
+    ) -> None:
+        silent = uuid4()
+        superuser = await TestDatabase(service.postgres, service.database).connect("owner")
+        await superuser.execute(
+            "INSERT INTO workers (worker_id, host, pid, started_at, lease_until)"
+            " VALUES ($1, 'elsewhere', 1, now(), now() + interval '1 hour')",
+            silent,
+        )
+        _, said = await stoa_admin("erase", await id_of(person), "--yes", "--json")
+        erasure_id = document_in(said)[0]["erasure_id"]
+        async with asyncio.timeout(DONE_SECONDS):
+            shown = ""
+            while "Waits for" not in shown or " stop " not in shown:
+                _, shown = await stoa_admin("erasures", "show", erasure_id)
+        assert str(silent) in shown
+        await superuser.execute("DELETE FROM workers WHERE worker_id = $1", silent)
+        await superuser.close()
+        async with asyncio.timeout(DONE_SECONDS):
+            while "Receipt" not in shown:
+                _, shown = await stoa_admin("erasures", "show", erasure_id)
+        assert "Waits for" not in shown
+
+    async def test_verifies_no_receipt_without_a_key_and_says_where_one_is(
+        self, stoa_admin: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("STOA_SIGNING_KEYS")
+        (tmp_path / "receipt").write_text("a.b.c")
+        status, said = await stoa_admin("receipt", "receipt")
+        assert status == 2
+        assert "--jwks" in said
 
     async def test_erases_nobody_unknown(self, stoa_admin: Commands) -> None:
         status, said = await stoa_admin("erase", str(uuid4()), "--yes")

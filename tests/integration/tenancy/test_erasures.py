@@ -250,14 +250,16 @@ class TestStopping:
         holder = await superuser.fetchval("SELECT worker_id FROM workers")
         other = await make_worker(dispatch)
         job = await leaving.begin(alice)
-        for worker in (holder, other):
+        for worker, awaited in ((holder, {holder, other}), (other, {other})):
             assert not await leaving.erasures.is_quiet(job.erasure_id)
+            assert set(await leaving.erasures.awaited(job.erasure_id)) == awaited
             assert await leaving.erasures.to_stop(worker) == [(job.erasure_id, alice.user_id)]
             for _ in range(2):  # saying it once more changes nothing
                 await leaving.erasures.stopped(job.erasure_id, worker, folders=1)
             assert await leaving.erasures.to_stop(worker) == []
             assert await leaving.erasures.end_runs(alice.user_id) == []
         assert await leaving.erasures.is_quiet(job.erasure_id)
+        assert await leaving.erasures.awaited(job.erasure_id) == []
         found = await leaving.erasures.find(job.erasure_id)
         assert found is not None
         assert found.folders_deleted == 2

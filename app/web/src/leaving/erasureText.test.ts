@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { deletedRows, standingOf, STATES, tableRows } from "./erasureText";
+import { deletedRows, rowsFact, standingOf, STATES, tableRows } from "./erasureText";
 
 describe("the states of an erasure", () => {
   it("are past before the current one, and ahead after it", () => {
@@ -18,6 +18,14 @@ describe("what was deleted", () => {
 
   it("is counted over all tables", () => {
     expect(deletedRows({ deleted })).toBe(43);
+  });
+
+  it("is not said to be gone before it was looked for, and not at all before it was counted", () => {
+    const at = { verified_at: null };
+    expect(rowsFact({ ...at, deleted: {} })).toBeNull();
+    expect(rowsFact({ ...at, deleted })).toEqual({ label: "rowsToGo", number: 43 });
+    const verified = { verified_at: "2026-11-30T06:33:00Z", deleted };
+    expect(rowsFact(verified)).toEqual({ label: "rows", number: 43 });
   });
 
   it("is said of each table, and what is left beside it, also where nothing was deleted", () => {

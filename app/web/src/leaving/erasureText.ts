@@ -22,6 +22,16 @@ export function deletedRows({ deleted }: Pick<Erasure, "deleted">): number {
   return Object.values(deleted).reduce((sum, rows) => sum + rows, 0);
 }
 
+/**
+ * How many rows go, or went; null before they are counted. That is just before the first is deleted, so
+ * that none is missing afterwards.
+ */
+export function rowsFact(erasure: Pick<Erasure, "deleted" | "verified_at">) {
+  if (Object.keys(erasure.deleted).length === 0) return null;
+  const label = erasure.verified_at === null ? "rowsToGo" : "rows";
+  return { label, number: deletedRows(erasure) } as const;
+}
+
 /** A row for each table: how many rows were deleted, and how many are left; those of most first. */
 export function tableRows({ deleted, remaining }: Pick<Erasure, "deleted" | "remaining">) {
   const tables = new Set([...Object.keys(deleted), ...Object.keys(remaining ?? {})]);

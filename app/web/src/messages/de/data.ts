@@ -124,6 +124,7 @@ export const leaving: Catalogue["leaving"] = {
     },
     ended: "Beendet",
     rows: "Gelöschte Einträge",
+    rowsToGo: "Zu löschende Einträge",
     keys: "Vernichtete Schlüssel",
     revoked: "Widerrufene Anmeldungen",
     notRevoked: "Anmeldungen, die sich nicht widerrufen ließen",

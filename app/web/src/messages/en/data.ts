@@ -123,6 +123,7 @@ export const leaving = {
     },
     ended: "Ended",
     rows: "Entries deleted",
+    rowsToGo: "Entries to delete",
     keys: "Keys destroyed",
     revoked: "Sign-ins revoked",
     notRevoked: "Sign-ins that could not be revoked",
