@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from app.export.conversation import Conversation
 
+_LAID_OUT = 64 * 1024
+_TIMES = 4
+"""A list of little, deep down, becomes a hundred times as long by what stands before each line."""
 _SPEAKERS = {"human": "You", "ai": "Assistant", "system": "System"}
 _BECAME = {
     Outcome.OK: "It went well.",
@@ -114,8 +117,12 @@ def _image_of(block: Mapping[str, Any]) -> str | None:
 
 
 def _json(value: object) -> str:
-    """Any value, laid out."""
-    return fenced(json.dumps(json.loads(to_json(value)), indent=2, ensure_ascii=False), "json")
+    """Any value, laid out where that does not make it many times as long."""
+    shown = to_json(value).decode()
+    if len(shown) <= _LAID_OUT:
+        laid_out = json.dumps(json.loads(shown), indent=2, ensure_ascii=False)
+        shown = laid_out if len(laid_out) <= _TIMES * len(shown) else shown
+    return fenced(shown, "json")
 
 
 def _moment(at: datetime) -> str:

@@ -51,6 +51,14 @@ def result(text: Any, **told: Any) -> ToolMessage:
 
 
 class TestAConversation:
+    @pytest.mark.parametrize("values", [1000, 100_000], ids=["some", "many"])
+    def test_is_not_much_longer_than_what_it_holds(self, values: int) -> None:
+        deep: Any = [1] * values
+        for _ in range(90):
+            deep = [deep]
+        text = markdown(HumanMessage([{"type": "chart", "points": deep}]))
+        assert len(text) < 8 * values + 2000
+
     def test_says_who_said_what_and_when_it_was(self) -> None:
         call = {"name": "tickets__open", "args": {"title": "Türöffner"}, "id": "1"}
         text = markdown(
