@@ -14,7 +14,12 @@ DECLARE
   found_state public.user_state;
   begun uuid;
 BEGIN
-  PERFORM tenant.begin_act(p_by);
+  SELECT e.erasure_id INTO begun FROM public.erasures e WHERE e.subject = p_user;
+  -- The person's reference as well, but no other one than is being deleted.
+  PERFORM tenant.begin_act(p_by, CASE WHEN begun IS NULL THEN p_user END);
+  IF begun IS NOT NULL THEN
+    RETURN begun;
+  END IF;
   SELECT u.state INTO found_state FROM public.users u WHERE u.user_id = p_user FOR NO KEY UPDATE;
   IF NOT FOUND THEN
     RETURN NULL;
@@ -298,7 +303,9 @@ DECLARE
   spent record;
 BEGIN
   SELECT e.subject, e.was_suspended, e.requested_at + make_interval(secs => p_seconds) AS expires_at
-  INTO STRICT erasure FROM public.erasures e WHERE e.erasure_id = p_erasure FOR NO KEY UPDATE;
+  INTO STRICT erasure FROM public.erasures e
+  -- Later nobody knows any more what they have spent: whoever slept until then says nothing.
+  WHERE e.erasure_id = p_erasure AND e.subject IS NOT NULL FOR NO KEY UPDATE;
   spent := dispatch.spent_by(erasure.subject);
   INSERT INTO public.tombstones (
     erasure_id, identity_hash, user_hash, key_id, was_suspended, plan, limits, day, tokens_in_day,

@@ -405,6 +405,7 @@ READERS = {
     *("own_tables", "begin_taking", "reading_of", "read_own_rows", "measure_own_rows"),
     "find_prunable",
     *("own_reference", "salted", "identity_hashes", "has_tombstone", "is_erasing"),
+    *("find_user", "admit_return"),
     *("personal_tables", "count_rows", "added_up", "erasures_to_stop", "is_quiet", "spent_by"),
 }
 """These hold nothing."""

@@ -172,6 +172,9 @@ class TestAJob:
         assert found.verified_at is not None
         assert found.ended_at is not None
         assert await superuser.fetchval("SELECT count(failed_for) FROM pools") == 0
+        # Whoever has slept until now sets no tombstone that knows of nothing spent.
+        with pytest.raises(asyncpg.NoDataFoundError):
+            await leaving.erasures.record_tombstones(job.erasure_id, b"", [b"other"], "k", 60)
         for table in ("erasures", "erasure_stops", "tombstones", "audit"):
             said = await superuser.fetchval(f"SELECT string_agg(t::text, '') FROM {table} t")
             assert str(alice.user_id) not in (said or "")
