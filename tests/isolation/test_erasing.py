@@ -10,9 +10,11 @@ import asyncpg
 import pytest
 import sqlalchemy as sa
 
+from tenancy.acts import Act
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import UserUnavailable
+from tenancy.oversight.acts import ActDatabase
 from tenancy.principal import Principal, UserId
 from tenancy.rls import RULES
 from tests.integration.tenancy.scenes import make_scene
@@ -200,6 +202,30 @@ class TestNothingComesBack:
             assert await rows_of(superuser, alice.user_id) == {}
         finally:
             await writer.close()
+
+    async def test_of_what_an_operator_looks_at_all_the_time(
+        self,
+        database: TestDatabase,
+        superuser: asyncpg.Connection,
+        leaving: Leaving,
+        alice: Principal,
+        bob: Principal,
+    ) -> None:
+        """It is on record, and keeps nobody's last row."""
+        job = await leaving.begin(alice)
+        await leaving.erasures.advance(job, "delete")
+        while await leaving.rows.delete(alice, 100):
+            pass
+        acts = ActDatabase(database.settings("dispatch"))
+        await acts.looked(Act("a look", by=bob.user_id), alice.user_id)
+        await acts.refused(Act("a wish", by=alice.user_id))
+        await acts.close()
+        assert await leaving.rows.delete_user(alice)
+        of_whom = await superuser.fetch(
+            "SELECT a.reference, r.user_id FROM audit a"
+            " JOIN audit_references r ON r.reference = a.by_reference WHERE route IS NOT NULL"
+        )
+        assert [tuple(each) for each in of_whom] == [(None, bob.user_id)]
 
     async def test_of_whatever_is_called_for_them_afterwards(
         self,
