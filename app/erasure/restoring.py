@@ -41,6 +41,8 @@ class Restored:
     """Of erasures that the database does not know: it was restored from a backup of before."""
     begun: tuple[UUID, ...] = ()
     """Erasures that were begun again. Of the rest of the unknown nobody is there."""
+    missing: int = 0
+    """Erasures that the database knows, and that have no file in the settings' folder."""
 
 
 def warn_of_missing(settings: Settings) -> None:
@@ -66,12 +68,17 @@ async def apply_tombstones(settings: Settings, path: Path | None = None) -> Rest
         DatabaseUnavailable: Postgres cannot be reached.
     """
     folder = tombstone_folder(settings) if path is None else TombstoneFolder(path)
-    tombstones = [] if folder is None else await asyncio.to_thread(folder.read)
-    if not tombstones:
+    if folder is None:
         return Restored()
     erasures = ErasureDatabase(dispatch_settings(settings))
     try:
-        unknown = await _unknown(erasures, tombstones)
+        # Asked first: a file is there before its erasure is said to have one.
+        recorded = await erasures.recorded() if path is None else set[UUID]()
+        tombstones = await asyncio.to_thread(folder.read)
+        missing = len(recorded.difference(each.erasure_id for each in tombstones))
+        if missing:
+            _warn_of_folder(missing, len(recorded))
+        unknown = await _unknown(erasures, tombstones) if tombstones else ()
         begun = await _begin_again(settings, erasures, unknown) if unknown else ()
     finally:
         await erasures.close()
@@ -81,7 +88,16 @@ async def apply_tombstones(settings: Settings, path: Path | None = None) -> Rest
             unknown=len(unknown),
             begun=len(begun),
         )
-    return Restored(len(tombstones), len(unknown), begun)
+    return Restored(len(tombstones), len(unknown), begun, missing)
+
+
+def _warn_of_folder(missing: int, recorded: int) -> None:
+    """It is another one, or not all is in it any more: after a restore people would be back."""
+    log.warning(
+        "tombstones' files are missing: look whether STOA_TOMBSTONE_FOLDER is the right folder",
+        missing=missing,
+        recorded=recorded,
+    )
 
 
 async def _unknown(

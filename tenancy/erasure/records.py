@@ -66,6 +66,10 @@ _UNKNOWN = """
     SELECT u.id FROM unnest($1::uuid[]) AS u (id)
     WHERE NOT EXISTS (SELECT FROM erasures e WHERE e.erasure_id = u.id)
 """
+_RECORDED = """
+    SELECT DISTINCT t.erasure_id FROM tombstones t JOIN erasures e USING (erasure_id)
+    WHERE e.step <> 'record' AND t.expires_at > clock_timestamp()
+"""
 _NOW = "SELECT clock_timestamp()"
 
 
@@ -206,6 +210,10 @@ class ErasureDatabase:
     async def unknown(self, erasure_ids: Iterable[UUID]) -> list[UUID]:
         """Which of these ids the database does not know."""
         return [row[0] for row in await self._calls.fetch(_UNKNOWN, list(erasure_ids))]
+
+    async def recorded(self) -> set[UUID]:
+        """Erasures whose tombstone was set, in the database and outside, and is in force."""
+        return {row["erasure_id"] for row in await self._calls.fetch(_RECORDED)}
 
     async def list(
         self, limit: int, offset: int = 0, steps: Sequence[str] | None = None

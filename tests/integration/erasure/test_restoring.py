@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import httpx
 import pytest
+import structlog
 from pydantic import SecretStr
 
 from app.erasure.errors import TombstoneUnusable
@@ -141,6 +142,17 @@ class TestARestoredDatabase:
         assert await apply_tombstones(restored.settings) == Restored()
         done = await apply_tombstones(restored.settings, moved)
         assert done.begun == (restored.erasure_id,)
+
+    async def test_says_when_the_folder_is_not_the_one_that_was_written_to(
+        self, copied: Restoration, tmp_path: Path
+    ) -> None:
+        await led_to_its_end(copied.settings, copied.erasure_id)
+        assert (await apply_tombstones(copied.settings)).missing == 0
+        elsewhere = copied.settings.model_copy(update={"tombstone_folder": tmp_path / "empty"})
+        with structlog.testing.capture_logs() as said:
+            assert await apply_tombstones(elsewhere) == Restored(missing=1)
+        assert [(each["missing"], each["recorded"]) for each in said] == [(1, 1)]
+        assert (await apply_tombstones(copied.settings, tmp_path / "empty")).missing == 0
 
     async def test_is_not_served_while_the_tombstones_key_is_missing(
         self, restored: Restoration
