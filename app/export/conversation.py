@@ -2,7 +2,7 @@
 
 While they are written, its newest state is held in memory, of which a thread may have about 16 MB
 as it is stored (``app/runs/thread_size.py``). So that is one conversation at a time in the whole
-process; what is kept of one until it has been sent are the files' bytes.
+process, and people in turn; what is kept of one until it has been sent are the files' bytes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakValueDictionary
 
 from app.export.archive import Content
 from app.export.markdown import conversation_markdown
@@ -46,6 +47,8 @@ class Conversations:
     def __init__(self, history: ThreadHistory) -> None:
         self._history = history
         self._turn = asyncio.Lock()
+        self._turns_of: WeakValueDictionary[UserId, asyncio.Lock] = WeakValueDictionary()
+        """One of a person's waits for the turn: who asks for many holds up nobody for long."""
 
     async def files(
         self, owner: Owner, heading: Heading, forms: Sequence[Format] = FORMATS
@@ -55,7 +58,8 @@ class Conversations:
         Raises:
             ThreadNotFound: it was deleted since it was found.
         """
-        async with self._turn:
+        own = self._turns_of.setdefault(owner.user_id, asyncio.Lock())
+        async with own, self._turn:
             conversation = await self._read(owner, heading)
             return {form: await _pieces(owner.user_id, conversation, form) for form in forms}
 
