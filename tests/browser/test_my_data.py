@@ -7,6 +7,7 @@ import re
 import zipfile
 from pathlib import Path
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 from playwright.async_api import Download, Locator, Request, expect
@@ -130,6 +131,15 @@ class TestMyData:
 
 
 class TestLeaving:
+    async def test_of_nobody_known_frightens_nobody(self, meet: Meet) -> None:
+        ada = await meet("Ada who mistyped")
+        await ada.page.goto(f"{ada.base_url}/leaving/{uuid4()}")
+        title = ada.page.get_by_role("heading", level=1)
+        await expect(title).to_have_text("Nothing is known of this deletion")
+        await expect(ada.page).to_have_title(re.compile("^Nothing is known"))
+        await ada.page.get_by_role("button", name="To your chats").click()
+        await expect(ada.page.get_by_text("No chats yet")).to_be_visible()
+
     async def test_stops_all_else_and_ends_with_a_receipt(self, stack: Stack, meet: Meet) -> None:
         olga = await meet("Olga who watches", operator=True)
         ada = await meet("Ada who leaves for good")

@@ -65,7 +65,8 @@ export default function LeavingPage({ erasureId }: { erasureId: string }) {
   const signedOut = useSignedOut();
   const isDone = erasure?.state === "done";
   const isUnknown = isRefusal(toProblem(error)) && error !== null;
-  const title = isDone ? t("leaving.doneTitle") : t("leaving.title");
+  const known = isDone ? t("leaving.doneTitle") : t("leaving.title");
+  const title = isUnknown ? t("leaving.unknownTitle") : known;
   useDocumentTitle(`${title} – ${t("app.name")}`);
   // Nothing that was typed or chosen here is left for whoever comes next.
   useEffect(() => {
@@ -87,9 +88,9 @@ export default function LeavingPage({ erasureId }: { erasureId: string }) {
   if (isUnknown) {
     return (
       <Notice
-        title={t("leaving.title")}
+        title={t("leaving.unknownTitle")}
         text={t("leaving.unknown")}
-        action={t("session.retry")}
+        action={t("leaving.home")}
         onAction={() => {
           window.location.assign("/");
         }}
