@@ -7,7 +7,6 @@ So what is counted is counted before it goes, and not while.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -155,23 +154,36 @@ class ErasureSteps:
     async def _delete(self, job: ErasureJob) -> Taken | None:
         """Row by row, as slowly as others need it; who they were last of all."""
         leaver = _leaver(job)
-        clock = asyncio.get_running_loop().time
-        over = clock() + DELETE_SECONDS
-        with suppress(UserUnavailable):  # gone already: whoever was at it before has died since
-            for _ in range(TRIES):
-                began = clock()
-                while await self._rows.delete(leaver, ROWS):
-                    faults.reach("erasure.batch")
-                    await asyncio.sleep(PAUSES * (clock() - began))  # the database is others'
-                    began = clock()
-                    if began > over:
-                        return None
-                if await self._rows.delete_user(leaver):
-                    break
-            else:
-                raise RowsLeft
+        try:
+            if not await self._delete_rows(leaver):
+                return None
+        except UserUnavailable:
+            pass  # gone already: whoever was at it before has died since
+        finally:
+            self._rows.forget(leaver)
         faults.reach("erasure.deleted")
         return Taken("verify")
+
+    async def _delete_rows(self, leaver: _Leaver) -> bool:
+        """Delete until there is nothing left, or it is others' turn: False.
+
+        Raises:
+            RowsLeft: something cannot be deleted.
+            UserUnavailable: they are gone already.
+        """
+        clock = asyncio.get_running_loop().time
+        over = clock() + DELETE_SECONDS
+        for _ in range(TRIES):
+            began = clock()
+            while await self._rows.delete(leaver, ROWS):
+                faults.reach("erasure.batch")
+                await asyncio.sleep(PAUSES * (clock() - began))  # the database is others'
+                began = clock()
+                if began > over:
+                    return False
+            if await self._rows.delete_user(leaver):
+                return True
+        raise RowsLeft
 
     async def _verify(self, job: ErasureJob) -> Taken:
         """By the role that sees whose each row is, and nothing else of it."""

@@ -57,6 +57,10 @@ class OwnRows:
             self._after[owner.user_id] = last
         return bool(rows)
 
+    def forget(self, owner: Owner) -> None:
+        """Begin at the beginning next time; others may be at it until then."""
+        self._after.pop(owner.user_id, None)
+
     async def delete_user(self, owner: Owner) -> bool:
         """Delete the last row of all; False where something has come to refer to it meanwhile.
 

@@ -22,8 +22,12 @@ class TestSomebodyWithMoreRowsThanThereIsTimeFor:
             return True
 
         monkeypatch.setattr(steps, "DELETE_SECONDS", 0.01)
-        rows: Any = SimpleNamespace(delete=one_more)
+        forgotten: list[object] = []
+        rows: Any = SimpleNamespace(
+            delete=one_more, forget=lambda leaver: forgotten.append(leaver.user_id)
+        )
         nobody: Any = None
         taking = ErasureSteps(nobody, rows, *([nobody] * 5))
         job = ErasureJob(uuid4(), UserId(uuid4()), "delete", 1)
         assert await taking.take(job) is None
+        assert forgotten == [job.user_id], "another may end it, and nobody tells us"
