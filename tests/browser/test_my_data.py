@@ -61,6 +61,9 @@ class TestMyData:
         await expect(kept(ada, "runs").last).to_have_text("until you delete it, or leave")
         await expect(kept(ada, "events").last).to_have_text(re.compile(r"deleted after \d+ days"))
 
+        own = str((await ada.get("/me"))["user_id"])
+        await expect(ada.page.get_by_text("give them this id")).to_contain_text(own[:8])
+
         download, path = await saved(ada, ada.page.get_by_role("link", name="Download everything"))
         assert download.suggested_filename.endswith(".zip")
         with zipfile.ZipFile(path) as archive:

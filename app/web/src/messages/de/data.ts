@@ -4,6 +4,7 @@ export const data: Catalogue["data"] = {
   title: "Meine Daten",
   intro: "Alles, was hier über Sie aufbewahrt wird: wie viel es ist, wie lange, und wie Sie es mitnehmen oder löschen lassen.",
   failed: "Das konnte nicht geladen werden.",
+  id: "Die Seiten der Betreiber zeigen weder Ihren Namen noch Ihre Chats. Wenn Sie den Betreibern schreiben, nennen Sie diese Kennung, unter der sie Ihr Konto finden:",
   loading: "Wird geladen …",
   kept: {
     heading: "Was aufbewahrt wird",

@@ -3,6 +3,7 @@ export const data = {
   title: "My data",
   intro: "All that is kept here about you: how much it is, for how long, and how you take it along or have it deleted.",
   failed: "This could not be loaded.",
+  id: "The operators’ pages show neither your name nor your chats. If you write to those who run the service, give them this id, by which they find your account:",
   loading: "Loading…",
   kept: {
     heading: "What is kept",
