@@ -64,9 +64,14 @@ BEGIN
     string_agg(format('d.%1$I = c.%1$I', k), ' AND ')
   INTO columns, texts, same FROM unnest(p_key) AS k;
   IF cardinality(p_after) > 0 THEN
-    beyond := format(
-      'AND (%s) > (%s)', columns, (SELECT string_agg(quote_literal(v), ', ') FROM unnest(p_after) AS v)
-    );
+    -- Passed apart from the statement, which may come into the server's log: a key may be what a person wrote.
+    SELECT format('AND (%s) > (%s)', columns, string_agg(
+      format('$3[%s]::%s', k.nth, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY k.nth
+    ))
+    INTO beyond
+    FROM unnest(p_key) WITH ORDINALITY AS k (name, nth)
+    JOIN pg_attribute a
+      ON a.attrelid = format('public.%I', p_table)::regclass AND a.attname = k.name;
   END IF;
   EXECUTE format(
     'WITH chosen AS MATERIALIZED ('
@@ -75,7 +80,7 @@ BEGIN
     ' SELECT (SELECT count(*) FROM gone), ('
     '  SELECT ARRAY[%5$s] FROM chosen c OFFSET greatest(0, (SELECT count(*) FROM chosen) - 1))',
     p_table, columns, beyond, same, texts
-  ) INTO deleted, last USING p_user, p_limit;
+  ) INTO deleted, last USING p_user, p_limit, p_after;
 END $$;
 
 -- Deletes up to p_limit rows of a person who is being erased, of one table, children first, and says of

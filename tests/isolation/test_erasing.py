@@ -136,6 +136,35 @@ class TestErasingOneOfAThousand:
             await service.close()
 
 
+class TestWhatTheServerSaysOfABatchThatFails:
+    async def test_has_no_word_of_what_the_person_wrote(
+        self, database: TestDatabase, superuser: asyncpg.Connection, alice: Principal
+    ) -> None:
+        prefix = f"{alice.user_id}.canary"
+        await superuser.execute(
+            "INSERT INTO store (user_id, prefix, key, value)"
+            " SELECT $1, $2, 'canary ' || n, '{}' FROM generate_series(1, 2) n",
+            *(alice.user_id, prefix),
+        )
+        other = await database.connect("owner")
+        try:
+            async with other.transaction():
+                await other.execute("SELECT FROM store FOR UPDATE")
+                await superuser.execute("SET lock_timeout = '1ms'")
+                with pytest.raises(asyncpg.LockNotAvailableError) as failed:
+                    await superuser.fetch(
+                        "SELECT tenant.erase_batch($1, 'store', $2, $3, 10)",
+                        alice.user_id,
+                        ["user_id", "prefix", "key"],
+                        [str(alice.user_id), prefix, "canary 1"],
+                    )
+        finally:
+            await superuser.execute("RESET lock_timeout")
+            await other.close()
+        assert "DELETE FROM public.store" in str(failed.value.context)
+        assert "canary" not in str(failed.value.context)
+
+
 class TestATableThatCameLater:
     async def test_is_emptied_too(
         self,
