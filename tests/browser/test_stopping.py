@@ -175,7 +175,7 @@ class TestAQueuedMessage:
         ada = await meet("Ada who hurries")
         request = await ask(ada, stack)
         await ada.say("And then?")
-        await expect(ada.page.get_by_text("Queued")).to_be_visible()
+        await expect(ada.page.locator("#content").get_by_text("Queued")).to_be_visible()
         await expect(ada.typed).to_have_text(["Count.", "And then?"])
         await ada.page.reload()
         await expect(ada.typed).to_have_text(["Count.", "And then?"])
@@ -221,7 +221,7 @@ class TestAQueuedMessage:
         ada = await meet("Ada who has had enough")
         await ask(ada, stack)
         await ada.say("And then?")
-        await expect(ada.page.get_by_text("Queued")).to_be_visible()
+        await expect(ada.page.locator("#content").get_by_text("Queued")).to_be_visible()
         refused, gone_home = asyncio.Event(), asyncio.Event()
 
         async def hold_delete(route: Route) -> None:

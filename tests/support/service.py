@@ -28,6 +28,9 @@ from tests.support.postgres import PostgresServer
 from tests.support.tls import NO_AUTHORITY
 from tests.support.vaults import keys_of
 
+_PATIENCE = 30.0
+_LOOK_SECONDS = 0.05
+
 
 @dataclass
 class Web:
@@ -81,6 +84,16 @@ class RunningService:
         client = get_client(url=url or self.url, headers=self.issuer.headers(subject), api_key=None)
         self._stack.push_async_callback(client.aclose)
         return client
+
+    async def model_is_back(self) -> None:
+        """Return once a model server that failed has been found to work again.
+
+        For tests that share the service: until then everybody's runs fail as well.
+        """
+        operator = self.client("operator of pools", groups=["stoa-admins"])
+        async with asyncio.timeout(_PATIENCE):
+            while (await operator.get("/admin/pools")).json()["pools"][0]["state"] != "open":  # noqa: ASYNC110
+                await asyncio.sleep(_LOOK_SECONDS)
 
     async def start_web(self) -> Web:
         """Start one more web process's worth of service on the same database."""

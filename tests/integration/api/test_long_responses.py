@@ -199,6 +199,7 @@ class TestAWait:
         assert run["status"] == "error"
         assert run["error"] == {"code": error["error"], "message": error["message"]}
         assert (await http.get(f"/threads/{thread}")).json()["status"] == "error"
+        await service.model_is_back()
 
 
 class TestAShutdown:
