@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -21,8 +22,26 @@ class Running:
     second: StoaProcess
 
 
+OPEN_RUNS = "SELECT count(*) FROM runs WHERE state IN ('pending', 'running')"
+PATIENCE = 30.0
+LOOK_SECONDS = 0.02
+
+
+@pytest.fixture
+async def running(deployed_once: Running) -> AsyncIterator[Running]:
+    """The deployment, and nothing of this test's under way in it when the next one begins.
+
+    A run that went on would take the script that the next test gives the model.
+    """
+    yield deployed_once
+    async with deployed_once.deployment.superuser() as connection:
+        async with asyncio.timeout(PATIENCE):
+            while await connection.fetchval(OPEN_RUNS):  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(LOOK_SECONDS)
+
+
 @pytest.fixture(scope="session")
-async def running(
+async def deployed_once(
     template: TestDatabase, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Running]:
     async with deployed(template, tmp_path_factory.mktemp("deployment")) as deployment:

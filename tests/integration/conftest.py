@@ -10,8 +10,19 @@ from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 
 
+@pytest.fixture
+async def service(shared_service: RunningService) -> AsyncIterator[RunningService]:
+    """A running service with a worker, and nothing of this test's under way at its end.
+
+    A run that went on would take the script that the next test gives the model. One that the model
+    keeps waiting, or that waits behind such a one, takes none.
+    """
+    yield shared_service
+    await shared_service.asks_no_model()
+
+
 @pytest.fixture(scope="session")
-async def service(postgres: PostgresServer) -> AsyncIterator[RunningService]:
+async def shared_service(postgres: PostgresServer) -> AsyncIterator[RunningService]:
     """A running service with a worker, shared by the whole test run: use people of your own."""
     async with running_service(postgres, requests_per_minute=1_000_000) as running:
         yield running

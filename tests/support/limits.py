@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import asyncpg
@@ -9,6 +10,9 @@ import httpx
 import orjson
 
 from tests.support.service import RunningService
+
+PATIENCE = 30.0
+LOOK_SECONDS = 0.02
 
 
 async def limit(
@@ -33,6 +37,18 @@ async def limit(
     finally:
         await connection.close()
     return user_id
+
+
+async def settled_usage(
+    client: httpx.AsyncClient, calls: int, path: str = "/me/usage", **params: str
+) -> dict[str, Any]:
+    """What was used once so many calls are settled, which may be a little after their runs' end."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found: dict[str, Any] = (await client.get(path, params=params)).json()
+            if found["total"]["calls"] >= calls:
+                return found
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 async def limits_of(client: httpx.AsyncClient) -> dict[str, Any]:

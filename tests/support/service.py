@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import httpx
 import uvicorn
 from langgraph_sdk import get_client
@@ -30,6 +31,10 @@ from tests.support.vaults import keys_of
 
 _PATIENCE = 30.0
 _LOOK_SECONDS = 0.05
+_GOING_ON = """
+SELECT count(DISTINCT thread_id) FROM runs
+WHERE state IN ('pending', 'running') AND due_at <= now()
+"""
 
 
 @dataclass
@@ -94,6 +99,16 @@ class RunningService:
         async with asyncio.timeout(_PATIENCE):
             while (await operator.get("/admin/pools")).json()["pools"][0]["state"] != "open":  # noqa: ASYNC110
                 await asyncio.sleep(_LOOK_SECONDS)
+
+    async def asks_no_model(self) -> None:
+        """Return once no run goes on, but those whose thread the model keeps waiting."""
+        connection = await asyncpg.connect(self.postgres.dsn("owner", self.database))
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while await connection.fetchval(_GOING_ON) > self.model.stalled:  # noqa: ASYNC110
+                    await asyncio.sleep(_LOOK_SECONDS)
+        finally:
+            await connection.close()
 
     async def start_web(self) -> Web:
         """Start one more web process's worth of service on the same database."""

@@ -171,3 +171,4 @@ class TestWritingTwice:
             for _ in range(2)
         ]
         assert runs[0]["run_id"] == runs[1]["run_id"]
+        await client.runs.join(thread_id, runs[0]["run_id"])

@@ -37,10 +37,11 @@ async def visit(script: Path, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-async def seen(running: Running) -> dict[str, Any]:
+async def seen(deployed_once: Running) -> dict[str, Any]:
     """What the client saw in one visit."""
-    authorization = running.deployment.issuer.headers("javascript")["Authorization"]
-    return await visit(SCRIPT, running.first.url, running.second.url, authorization)
+    authorization = deployed_once.deployment.issuer.headers("javascript")["Authorization"]
+    first, second = deployed_once.first, deployed_once.second
+    return await visit(SCRIPT, first.url, second.url, authorization)
 
 
 def events(parts: list[dict[str, Any]]) -> list[str]:

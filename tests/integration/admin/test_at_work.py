@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.integration.admin.conftest import CANARY, answer, id_of, start
+from tests.support.limits import settled_usage
 from tests.support.model_server import Script
 from tests.support.service import RunningService
 
@@ -115,7 +116,7 @@ class TestUsage:
     ) -> None:
         me = await id_of(person)
         assert await ended(person, await start(person)) == "success"
-        used = await answer(operator, "GET", "/admin/usage", params={"user_id": me})
+        used = await settled_usage(operator, 1, "/admin/usage", user_id=me)
         assert used["bucket"] == "hour"
         assert len(used["buckets"]) == 24
         total = used["total"]

@@ -16,7 +16,7 @@ from app.api.own_events import pause_after
 from app.api.own_limits import own_limits
 from app.runs.changes import read_runs
 from tests.support.frames import HEARTBEAT, Frame, follow, new_thread, read_run, start_run
-from tests.support.limits import limit, limits_of, named
+from tests.support.limits import limit, limits_of, named, settled_usage
 from tests.support.service import RunningService
 
 PATIENCE = 10
@@ -81,7 +81,7 @@ class TestTheFeed:
             ended = await events.run_in("success")
             assert ended["run_id"] == run.rpartition("/")[2]
             assert (ended["thread_id"], ended["status"]) == (thread, "success")
-            used = (await http.get("/me/usage")).json()["total"]
+            used = (await settled_usage(http, calls=1))["total"]
             tokens = used["prompt_tokens"] + used["output_tokens"]
             assert (await events.limits_where("tokens_per_day", tokens))["runs"]["running"] == 0
 

@@ -8,7 +8,7 @@ import httpx
 
 from tenancy.scheduler.limits import RULES
 from tests.support.frames import new_thread, read_run, start_run
-from tests.support.limits import limit, limits_of, named
+from tests.support.limits import limit, limits_of, named, settled_usage
 from tests.support.model_server import Script
 from tests.support.service import RunningService
 
@@ -53,7 +53,7 @@ class TestLimits:
         await read_run(http, await start_run(http, thread, "Hello"))
         graph = {"assistant": "remembering", "graph_input": {"key": "a", "text": "b"}}
         await read_run(http, await start_run(http, thread, **graph))  # type: ignore[arg-type]
-        used = (await http.get("/me/usage")).json()["total"]
+        used = (await settled_usage(http, calls=1))["total"]
         found = await limits_of(http)
         tokens = named(found, "tokens_per_day")
         assert tokens["used"] == used["prompt_tokens"] + used["output_tokens"] > 0
@@ -194,7 +194,7 @@ class TestUsage:
             await read_run(http, await start_run(http, thread, "Hello"))
         answered = [each for each in narrow.model.requests if each.finished_at][-2:]
         assert len(answered) == 2
-        found = (await http.get("/me/usage")).json()
+        found = await settled_usage(http, calls=2)
         assert (found["total"]["runs"], found["total"]["calls"]) == (2, 2)
         assert found["total"]["prompt_tokens"] > 0
         assert found["total"]["output_tokens"] > 0

@@ -114,6 +114,16 @@ class ScriptedModelServer:
         """How many calls held a slot at once, at the most."""
         return self._application.runner.most_running
 
+    @property
+    def stalled(self) -> int:
+        """How many calls are kept waiting now."""
+        return sum(
+            each.stalled_at is not None
+            and each.finished_at is None
+            and each.disconnected_at is None
+            for each in self.requests
+        )
+
     def enqueue(self, *scripts: Script) -> None:
         """Give the next requests these scripts, in this order."""
         self._plan.queue.extend(scripts)
