@@ -125,3 +125,8 @@ class TestTheListeningConnectionIsCut:
         assert frames[-1].data["status"] == "success"
         values = [frame for frame in frames if frame.event == "values"]
         assert values[-1].data["messages"][-1]["content"] == "one two three four"
+        # Each process tells of something once more, which has it find that its connection is gone:
+        # what it told of just then is only heard of with the next look.
+        for web in (running.first, running.second):
+            other = deployment.http("listener", web)
+            await read_run(other, await start_run(other, await new_thread(other)))
