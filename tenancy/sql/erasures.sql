@@ -123,7 +123,8 @@ BEGIN
 END $$;
 
 -- Goes on to a step, or stays at one, with what has come of it: numbers in place of smaller ones, since
--- what is done a second time finds less, and rows that were deleted added to those before. Once nothing is left of the person, their id goes: refused while there is anybody of that id.
+-- what is done a second time finds less, and rows that were deleted added to those before. Once nothing
+-- is left of the person, their id goes: refused while there is anybody of that id.
 -- False where somebody else has the erasure.
 CREATE OR REPLACE FUNCTION dispatch.advance_erasure(
   p_erasure uuid, p_attempts int, p_step text, p_facts jsonb
