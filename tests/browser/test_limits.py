@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
@@ -78,6 +79,28 @@ class TestUsageAndLimits:
         await expect(of_limit(ada, "tokens_per_day")).to_contain_text(
             re.compile(r"[1-9]\d* tokens today, no limit")
         )
+        assert ada.complaints == []
+
+    async def test_knows_what_began_before_it_could_be_told(
+        self, stack: Stack, meet: Meet, olga: Visitor
+    ) -> None:
+        ada = await meet("Ada on a slow line")
+        asked, may_go_on = asyncio.Event(), asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            asked.set()
+            await may_go_on.wait()
+            await route.continue_()
+
+        await ada.page.route("**/events", hold)
+        await ada.page.goto(f"{stack.url}/usage")
+        await expect(ada.page.get_by_text("Nothing is running or waiting.")).to_be_visible()
+        await asked.wait()
+        held = await occupy(ada, stack, "Begun meanwhile")
+        may_go_on.set()
+        await expect(row(ada, "Begun meanwhile")).to_contain_text("Running")
+        stack.model.release(held)
+        await expect(ada.page.get_by_text("Nothing is running or waiting.")).to_be_visible()
         assert ada.complaints == []
 
     async def test_leads_into_the_conversation_and_back(

@@ -14,7 +14,7 @@ import { type ApprovalEvent, APPROVALS_KEY, noteNews } from "../approvals/approv
 import { refreshThread } from "../chat/threadQueries";
 import { ME_KEY } from "../session/useMe";
 import { THREADS_KEY } from "../threads/useThreads";
-import { type ConnectionEvent, keepConnection } from "../tools/connectionCache";
+import { CONNECTIONS_KEY, type ConnectionEvent, keepConnection } from "../tools/connectionCache";
 import { gathered } from "./gathered";
 import { LiveEvents, type LiveState } from "./LiveEvents";
 import type { LiveEvent } from "./readEvents";
@@ -23,6 +23,9 @@ import type { LiveEvent } from "./readEvents";
 export const LIMITS_KEY = ["limits"] as const;
 
 const LiveContext = createContext<LiveEvents | null>(null);
+
+/** What is looked up once, and then only when the stream tells of a change. */
+const TOLD_KEYS = [THREADS_KEY, APPROVALS_KEY, CONNECTIONS_KEY] as const;
 
 /** Many runs may change at once; what shows them is not asked for again for each. */
 const REFRESH_PAUSE_MS = 1_000;
@@ -58,11 +61,13 @@ export function LiveProvider({ children }: { children: ReactNode }) {
         keeper(queries),
       ),
   );
-  // A stream that was ended may have been another account's: whoever has left is somebody new.
   useEffect(() => {
     let wasOpen = false;
     return live.subscribe(() => {
       if (live.state !== "open") return;
+      // Of what changed after it was looked up and before the stream began, nobody tells.
+      for (const queryKey of TOLD_KEYS) void queries.invalidateQueries({ queryKey });
+      // One that was ended may have been another account's: whoever has left is somebody new.
       if (wasOpen) void queries.invalidateQueries({ queryKey: ME_KEY });
       wasOpen = true;
     });
