@@ -49,6 +49,8 @@ async def admin(deployment: Deployment, *arguments: str) -> tuple[int, str]:
     environment = {
         "STOA_DISPATCH_DATABASE_URL": deployment.database.dsn("dispatch"),
         "STOA_MAINTENANCE_DATABASE_URL": deployment.database.dsn("maintenance"),
+        # Longer than any test: a seat that has cooled down between two looks is put in order too.
+        "STOA_SEAT_COOLDOWN_SECONDS": "3600",
     }
     return await forked.run(("admin", *arguments), environment)
 
