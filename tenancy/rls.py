@@ -161,6 +161,7 @@ RULES: Mapping[str, TableRules] = {
             *("cancel_action", "error_code", "pruned_through", "pruned_at"),
             *("log_dropped_through", "log_dropped_at"),
             *("priority", "due_at", "created_at", "updated_at", "claimed_at", "ended_at"),
+            "request_id",
         ),
     ),
     "run_attempts": TableRules(
@@ -220,6 +221,7 @@ RULES: Mapping[str, TableRules] = {
         maintenance=_counts(
             *("connection_id", "enabled", "version", "credential_kind", "expires_at", "state"),
             *("reason", "listed_at", "created_at", "updated_at"),
+            *("standing_version", "failing_since"),
         ),
     ),
     "authorizations": TableRules(
@@ -424,6 +426,19 @@ RULES: Mapping[str, TableRules] = {
                     *("server", "model", "declared_capacity", "set_capacity", "state", "reason"),
                     *("failures", "failed_for", "failing_since", "probed_at", "resized_at"),
                 ),
+            },
+            EVERY_ROW,
+        ),
+        maintenance=Access({"SELECT": ALL}, EVERY_ROW),
+        personal=False,
+    ),
+    "components": TableRules(
+        dispatch=Access(
+            {
+                "SELECT": ALL,
+                "INSERT": ALL,
+                "UPDATE": ("epoch", "status", "reason", "occurred_at", "version"),
+                "DELETE": ALL,
             },
             EVERY_ROW,
         ),

@@ -370,3 +370,21 @@ BEGIN
     WHERE c.user_id = h.user_id AND c.connection_id = h.connection_id
     RETURNING c.user_id, c.connection_id;
 END $$;
+
+-- Whatever a person would be told of how their link stands has a number that grows, and since when it
+-- does not work is fixed at the first failure.
+CREATE OR REPLACE FUNCTION tenant.connection_stands() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.standing_version := OLD.standing_version + 1;
+  NEW.failing_since := CASE
+    WHEN NEW.enabled AND NEW.state = 'unavailable'
+    THEN coalesce(OLD.failing_since, clock_timestamp())
+  END;
+  RETURN NEW;
+END $$;
+
+CREATE OR REPLACE TRIGGER connection_stands BEFORE UPDATE OF state, reason, enabled
+ON public.connections FOR EACH ROW
+WHEN ((NEW.state, NEW.reason, NEW.enabled) IS DISTINCT FROM (OLD.state, OLD.reason, OLD.enabled))
+EXECUTE FUNCTION tenant.connection_stands();

@@ -48,6 +48,7 @@ CONTENT = {
     "audit_texts": ("text",),
 }
 SCHEDULING = {
+    "runs": ("request_id",),
     "run_queues": ("claimable", "rank", "served_at", "wake_at"),
     "claims": ("is_it", "vnow"),
     "model_users": ("model", "vtime", "estimate", "eligible"),
@@ -72,8 +73,9 @@ SCHEDULING = {
     "data_keys": ("wrapping_key",),
     "connections": (
         *("connection_id", "enabled", "credential_kind", "reason", "listed_at"),
-        *("check_wanted_at", "checking_until"),
+        *("check_wanted_at", "checking_until", "standing_version", "failing_since"),
     ),
+    "components": ("component", "epoch", "status", "reason", "occurred_at", "version"),
     "effects": ("started_at", "sent", "late_at"),
     "approvals": ("approval_id", "kind", "decision", "decided_at", "refusals"),
     "audit": (

@@ -209,6 +209,9 @@ class Scene:
             "set_capacity": _dispatch("set_capacity", "one", 3, *acting),
             "pools_to_probe": _dispatch("pools_to_probe", 0.0),
             "reopen_pool": _dispatch("reopen_pool", "two"),
+            "pool_checked": _dispatch("pool_checked", "two", self.worker, "unreachable"),
+            "publish_worker": _dispatch("publish_worker", self.worker),
+            "look_for_workers": _dispatch("look_for_workers"),
             "set_limits": _dispatch("set_limits", self.user, None, '{"seats": 2}', *acting),
             "clear_limits": _dispatch("clear_limits", self.user, *acting),
             "set_plan": _dispatch("set_plan", "default", "{}", *acting),
@@ -349,6 +352,7 @@ SEATED = UUID("00000000-0000-4000-8000-0000000005ea")
 """A call that has a seat; another one of the same run waits."""
 
 PARTS = {
+    *("publish_available", "publish_failure", "publish_pool", "pool_changed", "connection_stands"),
     *("begin_upkeep", "hold_data_key", "hold_connection", "note_standing"),
     "drop_authorizations",
     *("unbound", "user_id", "identity", "may_become", "guard_transition", "record_attempt"),
@@ -404,6 +408,7 @@ READERS = {
     *("memories_to_embed", "has_memories", "list_memories", "count_memories"),
     *("own_tables", "begin_taking", "reading_of", "read_own_rows", "measure_own_rows"),
     "find_prunable",
+    *("read_components", "has_worker", "standing_rank"),
     *("own_reference", "salted", "identity_hashes", "has_tombstone", "is_erasing"),
     *("find_user", "admit_return"),
     *("personal_tables", "count_rows", "added_up", "erasures_to_stop", "is_quiet", "spent_by"),

@@ -1,0 +1,54 @@
+"""What parts of the service are able to do, and which request a run came with.
+
+Revision ID: 0007
+Revises: 0006
+"""
+
+from __future__ import annotations
+
+from alembic import op
+
+revision = "0007"
+down_revision = "0006"
+branch_labels = None
+depends_on = None
+
+STATEMENTS = (
+    # One current row per part that everybody shares: ``workers``, and ``model:POOL`` for each pool.
+    # ``epoch`` is what its checks were passed by last: a worker's boot, a probe.
+    """
+    CREATE TABLE components (
+      component text PRIMARY KEY,
+      epoch uuid NOT NULL,
+      status text NOT NULL CHECK (status IN ('available', 'degraded', 'unavailable')),
+      reason text,
+      occurred_at timestamptz,
+      version bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+      CHECK ((status = 'available') = (reason IS NULL)),
+      CHECK ((status = 'available') = (occurred_at IS NULL))
+    )
+    """,
+    # How a person's own link stands, told with a number that grows; since when it does not work.
+    # A new row begins beyond the numbers of one of the same name that was removed.
+    """
+    ALTER TABLE connections
+      ADD COLUMN standing_version bigint NOT NULL
+        DEFAULT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+      ADD COLUMN failing_since timestamptz
+    """,
+    "UPDATE connections SET failing_since = updated_at WHERE state = 'unavailable'",
+    # The id of the request that a run came with: the worker's log lines, its tools' calls and its
+    # model's say it too.
+    "ALTER TABLE runs ADD COLUMN request_id text CHECK (length(request_id) BETWEEN 1 AND 64)",
+)
+
+
+def upgrade() -> None:
+    """Add the parts' table, and the columns."""
+    for statement in STATEMENTS:
+        op.execute(statement)
+
+
+def downgrade() -> None:
+    """The way back is a backup, as for every revision."""
+    raise RuntimeError("there is no way back from this revision: restore a backup")
