@@ -9,7 +9,9 @@ from app.api.connection_views import connection_json
 from app.runs.wire import to_json
 
 if TYPE_CHECKING:
-    from app.connections.standing import UserConnections
+    from collections.abc import Sequence
+
+    from app.connections.standing import UserConnections, UserServer
     from tenancy.principal import Owner
 
 
@@ -20,13 +22,13 @@ class OwnConnections:
         self._connections = connections
         self._owner = owner
         self._told: dict[str, bytes] = {}
+        self.found: Sequence[UserServer] = ()
+        """As they were found last."""
 
     async def news(self) -> list[bytes]:
         """A frame for each that is otherwise than it was the last time, or gone."""
-        documents = {
-            found.server.name: to_json(connection_json(found))
-            for found in await self._connections.all(self._owner)
-        }
+        self.found = await self._connections.all(self._owner)
+        documents = {each.server.name: to_json(connection_json(each)) for each in self.found}
         known, self._told = self._told, {name: _digest(each) for name, each in documents.items()}
         changed = [each for name, each in documents.items() if known.get(name) != self._told[name]]
         gone = [to_json({"server": name, "removed": True}) for name in known.keys() - documents]

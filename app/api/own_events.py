@@ -1,7 +1,7 @@
-"""A person's own feed: their limits as they change, their runs and what these ask, their tools.
+"""A person's own feed: whether the service can work, their limits, their runs and what these ask.
 
-Nothing is looked at while nothing of theirs is under way and nothing is heard of; otherwise once a
-second, which also finds what was not heard.
+And their tools, each as it changes. Nothing is looked at while nothing of theirs is under way and
+nothing is heard of; otherwise once a second, which also finds what was not heard.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import orjson
 from app.api.own_approvals import OwnApprovals
 from app.api.own_connections import OwnConnections
 from app.api.own_limits import own_limits
+from app.api.own_runtime import OwnRuntime
 from app.runs.changes import read_runs
 from app.runs.states import wire_status
 from app.runs.wire import to_json
+from tenancy.database.engine import DatabaseUnavailable
 from tenancy.run_states import OPEN
 
 if TYPE_CHECKING:
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from tenancy.scheduler.own import OwnStanding
 
 LOOK_SECONDS = 1.0
-BETWEEN_CONNECTIONS_SECONDS = 0.2
-"""How often connections are looked at of which one hears again and again."""
+BETWEEN_STANDINGS_SECONDS = 0.2
+"""How often connections and parts are looked at of which one hears again and again."""
 _BACKOFF = 20
 """A look that took t is followed by a pause of at least 20 t: a slow database is asked less."""
 LONGEST_PAUSE_SECONDS = 3600.0
@@ -52,35 +54,51 @@ class OwnEvents:
         self._principal = principal
         self._told = b""
         self._approvals = OwnApprovals(services.database, principal)
+        self._connections = OwnConnections(services.connections, principal)
+        self._runtime = OwnRuntime(services.runtime)
         self._look_took = 0.0
+        self._pause: float | None = None
+        """When to look again; None where nothing changes by itself."""
+        self._had_reason = False
         self._open: dict[UUID, datetime] = {}
         self._ended: dict[UUID, datetime] = {}
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
-        """The limits; then they, runs, approvals and connections, whenever they have changed."""
-        connections = OwnConnections(self._services.connections, self._principal)
-        with self._services.tail.all_of(self._principal.user_id) as heard:
+        """The limits and the parts; then they, runs, approvals and connections, as they change.
+
+        While the database cannot be reached, only the parts are told, of which it is one.
+        """
+        with (
+            self._services.tail.all_of(self._principal.user_id) as heard,
+            self._services.runtime.listening(heard.hear_of_runtime),
+        ):
             self._take_note(await self._read_runs(()))
-            await connections.news()
+            await self._connections.news()
             await self._approvals.begin()
-            frame, pause = await self._limits()
-            yield frame
-            has_reason = False
+            yield await self._limits()
+            yield self._runtime.news(self._connections.found)
             while True:
-                del frame  # nothing is kept of what was told
-                async with aclosing(self._rest(heard, connections)) as rest:
-                    async for news in rest:
-                        yield news
-                has_reason = await self._until_a_reason(heard, pause, had_reason=has_reason)
-                async with aclosing(self._news_of_runs(heard)) as all_news:
-                    async for news in all_news:
-                        yield news
-                if heard.take_connections():
-                    for news in await connections.news():
-                        yield news
-                frame, pause = await self._limits()
-                if frame:
-                    yield frame
+                try:
+                    async with aclosing(self._look_again(heard)) as all_news:
+                        async for news in all_news:
+                            yield news
+                except DatabaseUnavailable:
+                    if frame := self._runtime.news(self._connections.found):
+                        yield frame
+
+    async def _look_again(self, heard: HeardChanges) -> AsyncGenerator[bytes, None]:
+        """Wait for a reason to look; then tell whatever has changed."""
+        async with aclosing(self._rest(heard)) as rest:
+            async for news in rest:
+                yield news
+        self._had_reason = await self._until_a_reason(heard)
+        async with aclosing(self._news_of_runs(heard)) as all_news:
+            async for news in all_news:
+                yield news
+        for news in await self._news_of_standing(heard):
+            yield news
+        if frame := await self._limits():
+            yield frame
 
     async def _news_of_runs(self, heard: HeardChanges) -> AsyncGenerator[bytes, None]:
         """How runs stand, and what they ask, where that has changed."""
@@ -93,32 +111,33 @@ class OwnEvents:
                 async for news in all_news:
                     yield news
 
-    async def _rest(
-        self, heard: HeardChanges, connections: OwnConnections
-    ) -> AsyncGenerator[bytes, None]:
-        """Rest between two looks, as long as they take; but tell of connections meanwhile."""
+    async def _rest(self, heard: HeardChanges) -> AsyncGenerator[bytes, None]:
+        """Rest between two looks, as long as they take; but tell meanwhile what cannot wait."""
         clock = asyncio.get_running_loop().time
         feeds = self._services.tail.listeners(self._principal.user_id)
         over = clock() + pause_after(self._look_took, feeds)
-        while (left := over - clock()) > 0 and await heard.wait_for_connections(left):
-            heard.take_connections()
-            for news in await connections.news():
+        while (left := over - clock()) > 0 and await heard.wait_for_standing(left):
+            for news in await self._news_of_standing(heard):
                 yield news
-            await asyncio.sleep(min(max(over - clock(), 0), BETWEEN_CONNECTIONS_SECONDS))
+            await asyncio.sleep(min(max(over - clock(), 0), BETWEEN_STANDINGS_SECONDS))
 
-    async def _until_a_reason(
-        self, heard: HeardChanges, pause: float | None, *, had_reason: bool
-    ) -> bool:
+    async def _news_of_standing(self, heard: HeardChanges) -> list[bytes]:
+        """Connections and parts that stand otherwise than was told."""
+        frames = await self._connections.news() if heard.take_connections() else []
+        frame = self._runtime.news(self._connections.found)
+        return [*frames, frame] if frame else frames
+
+    async def _until_a_reason(self, heard: HeardChanges) -> bool:
         """Wait until there is a reason to look again, or a last look is due; say which.
 
         One look follows the last that had one: what a call has used is counted a moment after its
         run has ended.
         """
-        if pause is not None and pause <= LOOK_SECONDS:
+        if self._pause is not None and self._pause <= LOOK_SECONDS:
             return True
-        if had_reason:
+        if self._had_reason:
             return False
-        await heard.wait(pause)
+        await heard.wait(self._pause)
         return True
 
     async def _read_runs(self, heard: Collection[UUID]) -> list[RunChange]:
@@ -140,19 +159,16 @@ class OwnEvents:
             del self._ended[next(iter(self._ended))]
         return [run for run in runs if known.get(run.run_id) != run.updated_at]
 
-    async def _limits(self) -> tuple[bytes, float | None]:
-        """The limits, if they have changed since they were told, and when to look again.
-
-        That is None where nothing changes by itself.
-        """
+    async def _limits(self) -> bytes:
+        """The limits, if they have changed since they were told; and note when to look again."""
         clock = asyncio.get_running_loop().time
         started = clock()
         document, own = await own_limits(self._services, self._principal)
         self._look_took += clock() - started
         seen = hashlib.blake2b(to_json(_lasting(document)), digest_size=16).digest()
         frame = b"" if seen == self._told else b"event: limits\ndata: %b\n\n" % to_json(document)
-        self._told = seen
-        return frame, _pause(own)
+        self._told, self._pause = seen, _pause(own)
+        return frame
 
 
 def pause_after(took: float, feeds: int) -> float:

@@ -32,6 +32,7 @@ from app.runs.history import ThreadHistory
 from app.runs.referenced import ReferencedStates
 from app.runs.state_update import StateUpdates
 from app.runs.tail import RunTail
+from app.runtime.watch import RuntimeWatch
 from app.settings import Settings, SettingsError
 from app.sharing import default_limits
 from app.tools.approval.ruling import Ask
@@ -70,6 +71,7 @@ class Services:
     state_updates: StateUpdates
     states: ReferencedStates
     tail: RunTail
+    runtime: RuntimeWatch
     announcer: Announcer
     streams: OpenStreams
     turns: RequestTurns
@@ -112,6 +114,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         tail = RunTail(database, listen_dsn(settings), {USER_CHANGED: departures.hear})
         await tail.start()
         stack.push_async_callback(tail.stop)
+        runtime = RuntimeWatch(settings)
+        stack.push_async_callback(runtime.stop)
+        await runtime.start()
         announcer = Announcer(listen_dsn(settings))
         await announcer.start()
         stack.push_async_callback(announcer.stop)
@@ -152,6 +157,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             state_updates=StateUpdates(database, pool, graphs),
             states=ReferencedStates(database, pool, graphs),
             tail=tail,
+            runtime=runtime,
             announcer=announcer,
             streams=streams,
             turns=RequestTurns(),

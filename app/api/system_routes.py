@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from fastapi import APIRouter
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from app.api.answers import json_answer
 from app.api.dependencies import PrincipalDep, ServicesDep
 from app.api.openapi import problems, public_problems
+from app.api.own_runtime import own_runtime
 from tenancy.identity.standing import is_suspended
 
 router = APIRouter(tags=["service"])
@@ -45,10 +47,27 @@ class Ready(BaseModel):
     model_server: ModelServer
 
 
-class Runtime(BaseModel):
-    """What parts of the service are able to do."""
+class RuntimeComponent(BaseModel):
+    """How a part of the service stands."""
 
-    components: list[dict[str, str]]
+    component: str = Field(
+        description="`database`; `workers`; `model:POOL`; `connection:SERVER`, of one's own."
+    )
+    status: Literal["available", "degraded", "unavailable"]
+    reason: str | None = Field(
+        None,
+        description="A stable code: `database_unreachable`, `no_workers`, `worker_lost`,"
+        " `ollama_unreachable`, `model_missing`, `model_failing`, `mcp_exited`, or another that"
+        " begins with `mcp_`.",
+    )
+    occurred_at: datetime | None = Field(None, description="Since when it has not been available.")
+    version: int = Field(description="Grows with each change: what has a lower one is older.")
+
+
+class Runtime(BaseModel):
+    """What parts of the service are able to do. One that nothing is known of is not in it."""
+
+    components: list[RuntimeComponent]
 
 
 class Me(BaseModel):
@@ -102,6 +121,12 @@ async def me(principal: PrincipalDep, services: ServicesDep) -> Response:
             "sign_out_url": services.settings.sign_out_url,
             "own_servers": services.settings.mcp_own_servers,
             "state": "suspended" if suspended else "active",
-            "runtime": {"components": []},
+            "runtime": await own_runtime(services, principal),
         }
     )
+
+
+@router.get("/runtime", operation_id="runtime", response_model=Runtime, responses=problems())
+async def runtime(principal: PrincipalDep, services: ServicesDep) -> Response:
+    """Say which parts of the service can do their work, one's own connections among them."""
+    return json_answer(await own_runtime(services, principal))

@@ -61,6 +61,10 @@ class UserServer:
     updated_at: datetime | None = None
     word: Word = field(default_factory=Word)
     """When the person wants to be asked before its tools are called."""
+    standing_version: int = 0
+    """Grows whenever it stands otherwise; 0 where nothing is stored of it."""
+    failing_since: datetime | None = None
+    """None unless it is in use and does not work, or did not when it was last spoken to."""
 
 
 class UserConnections:
@@ -194,6 +198,8 @@ class UserConnections:
             row.listed_at if listing is not None else None,
             row.updated_at,
             _word(server, row),
+            row.standing_version,
+            row.failing_since,
         )
 
     def _state(self, server: McpServer, row: ConnectionRow) -> tuple[State, str | None]:

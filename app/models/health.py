@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import httpx
 
 from app.models.connection import build_transport
 from app.sharing import full_name
+
+if TYPE_CHECKING:
+    from tenancy.scheduler.components import PoolFailure
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,14 @@ class PoolHealth:
     @property
     def ready(self) -> bool:
         """Whether a model call has a chance."""
-        return self.reachable and self.model_present
+        return self.failure is None
+
+    @property
+    def failure(self) -> PoolFailure | None:
+        """What speaks against it, as a code."""
+        if not self.reachable:
+            return "unreachable"
+        return None if self.model_present else "model_missing"
 
 
 async def probe(url: str, model: str, *, seconds: float = 2.0) -> PoolHealth:

@@ -26,13 +26,14 @@ who has more is heard of when it changes again."""
 class HeardChanges:
     """Which of one person's runs and threads were heard of since that was last asked."""
 
-    __slots__ = ("_asking", "_connections", "_ids", "_is_told", "_may_ask")
+    __slots__ = ("_asking", "_connections", "_ids", "_is_told", "_may_ask", "_standing")
 
     def __init__(self) -> None:
         self._ids: set[UUID] = set()
         self._asking: set[UUID] = set()
         self._may_ask = False
-        self._connections = asyncio.Event()
+        self._connections = False
+        self._standing = asyncio.Event()
         self._is_told = asyncio.Event()
 
     def hear(self, what: str | None) -> None:
@@ -56,20 +57,26 @@ class HeardChanges:
 
     def hear_of_connections(self) -> None:
         """Something changed about the person's connections to tool servers."""
-        self._connections.set()
+        self._connections = True
+        self._standing.set()
         self._is_told.set()
 
     def take_connections(self) -> bool:
         """Whether it did since that was last asked."""
-        heard = self._connections.is_set()
-        self._connections.clear()
+        heard, self._connections = self._connections, False
+        self._standing.clear()
         return heard
 
-    async def wait_for_connections(self, seconds: float) -> bool:
-        """Return when it does, or after so long; whether it did."""
+    def hear_of_runtime(self) -> None:
+        """A part of the service stands otherwise that everybody shares."""
+        self._standing.set()
+        self._is_told.set()
+
+    async def wait_for_standing(self, seconds: float) -> bool:
+        """Return when a connection or a part does, or after so long; whether one did."""
         try:
             async with asyncio.timeout(seconds):
-                await self._connections.wait()
+                await self._standing.wait()
         except TimeoutError:
             return False
         return True

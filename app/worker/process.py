@@ -31,6 +31,7 @@ from app.worker.expire_approvals import ApprovalExpiry
 from app.worker.lease import LeaseKeeper
 from app.worker.letting_go import LettingGo
 from app.worker.metrics import MeasuredSeats, MeasuredTools
+from app.worker.presence import Presence, check_pools
 from app.worker.reap import Reaper
 from app.worker.retention import Retention
 from app.worker.revoked import RevokedConnections
@@ -57,6 +58,7 @@ from tenancy.erasure.records import ErasureDatabase
 from tenancy.errors import StoaError
 from tenancy.reconcile.passing import reconcile
 from tenancy.reconcile.summary import log_summary
+from tenancy.scheduler.components import ComponentDatabase
 from tenancy.scheduler.pools import PoolDatabase
 from tenancy.scheduler.seats import SeatDatabase
 
@@ -128,8 +130,11 @@ async def run_worker(
         await _run(stack, keeper)
         stack.push_async_callback(_retire, base, worker_id)
         await _take_back(settings, base, dispatch_settings(settings))
-        base.keeper.tell(await base.pools.declare(declared_pools(settings)))
+        pools = declared_pools(settings)
+        base.keeper.tell(await base.pools.declare(pools))
+        await check_pools(base.components, pools, worker_id)
         claimer = await _start_duties(stack, base, settings, worker_id, metrics)
+        await _run(stack, Presence(base.components, worker_id))
         log.info("worker ready", worker_id=str(worker_id))
         if ready is not None:
             ready()
@@ -148,6 +153,7 @@ class _Base:
     queue: DispatchDatabase
     seats: SeatDatabase
     pools: PoolDatabase
+    components: ComponentDatabase
     keeper: SeatKeeper
     announcer: Announcer
     tools: ToolServices
@@ -172,6 +178,8 @@ async def _open_base(
         stack.push_async_callback(seats.close)
         pools = PoolDatabase(dispatch_settings(settings))
         stack.push_async_callback(pools.close)
+        components = ComponentDatabase(dispatch_settings(settings))
+        stack.push_async_callback(components.close)
         keeper = SeatKeeper(
             worker_id,
             seats,
@@ -203,7 +211,7 @@ async def _open_base(
             outfitter,
             agent_version(settings.model, settings.system_prompt or SYSTEM_PROMPT),
         )
-        yield _Base(execution, queue, seats, pools, keeper, announcer, tools)
+        yield _Base(execution, queue, seats, pools, components, keeper, announcer, tools)
 
 
 async def _start_duties(
@@ -249,7 +257,14 @@ async def _start_duties(
     await _run(stack, ApprovalExpiry(base.queue, base.execution.database, base.announcer))
     await _run(stack, Retention(settings, base.execution.database, metrics=metrics))
     await _run(
-        stack, SeatTender(base.seats, base.pools, base.keeper, settings.seat_cooldown_seconds)
+        stack,
+        SeatTender(
+            base.seats,
+            base.pools,
+            base.components,
+            base.keeper,
+            settings.seat_cooldown_seconds,
+        ),
     )
     await _run(stack, StrayFolders(settings))
     await _run(stack, erasing)

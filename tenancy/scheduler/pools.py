@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tenancy.database.engine import DatabaseSettings
 
 _DECLARE = "SELECT dispatch.declare_pools($1)"
-_PROBE = "SELECT pool, url, model FROM dispatch.pools_to_probe($1)"
+_PROBE = "SELECT pool, url, model, is_failing FROM dispatch.pools_to_probe($1, $2)"
 _REOPEN = "SELECT dispatch.reopen_pool($1)"
 
 
@@ -35,12 +35,14 @@ class PoolDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
-class FailingPool:
-    """A pool that was taken out and is to be probed."""
+class PoolToProbe:
+    """A pool that is to be looked at."""
 
     pool: str
     url: str
     model: str
+    is_failing: bool
+    """Whether it was taken out."""
 
 
 class PoolDatabase:
@@ -57,10 +59,15 @@ class PoolDatabase:
         (row,) = await self._calls.fetch(_DECLARE, [asdict(pool) for pool in pools])
         return tuple(row[0])
 
-    async def to_probe(self, every_seconds: float) -> list[FailingPool]:
-        """Pools that fail and were probed by nobody for so long; now this caller probes them."""
-        rows = await self._calls.fetch(_PROBE, every_seconds)
-        return [FailingPool(*row) for row in rows]
+    async def to_probe(
+        self, failing_seconds: float, open_seconds: float | None = None
+    ) -> list[PoolToProbe]:
+        """Pools that were probed by nobody for so long; now this caller probes them.
+
+        Those that fail, and, where a time is given for them, those that are open.
+        """
+        rows = await self._calls.fetch(_PROBE, failing_seconds, open_seconds)
+        return [PoolToProbe(*row) for row in rows]
 
     async def reopen(self, pool: str) -> tuple[UUID, ...]:
         """Put a pool back; returns the calls that were given a seat by it."""

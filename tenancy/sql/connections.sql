@@ -371,15 +371,17 @@ BEGIN
     RETURNING c.user_id, c.connection_id;
 END $$;
 
--- Whatever a person would be told of how their link stands has a number that grows, and since when it
--- does not work is fixed at the first failure.
+-- Whatever a person would be told of how their link stands has a number that grows. Since when it does
+-- not work is fixed at the first failure, and over when it works, or when it is known to wait for them;
+-- a new credential that nobody has tried yet changes nothing of it.
 CREATE OR REPLACE FUNCTION tenant.connection_stands() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
   NEW.standing_version := OLD.standing_version + 1;
   NEW.failing_since := CASE
     WHEN NEW.enabled AND NEW.state = 'unavailable'
-    THEN coalesce(OLD.failing_since, clock_timestamp())
+      THEN coalesce(OLD.failing_since, clock_timestamp())
+    WHEN NEW.enabled AND NEW.state = 'unknown' THEN OLD.failing_since
   END;
   RETURN NEW;
 END $$;

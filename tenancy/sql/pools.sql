@@ -93,21 +93,24 @@ BEGIN
   granted := dispatch.serve_anew();
 END $$;
 
--- Hands out pools that fail to be probed, each to one worker at a time.
-CREATE OR REPLACE FUNCTION dispatch.pools_to_probe(p_every_seconds float8)
-RETURNS TABLE (pool text, url text, model text)
+-- Hands out pools to be probed, each to one worker at a time: those that fail, and, less often, those
+-- that nobody may have called for long; NULL: none of these.
+CREATE OR REPLACE FUNCTION dispatch.pools_to_probe(p_failing_seconds float8, p_open_seconds float8)
+RETURNS TABLE (pool text, url text, model text, is_failing boolean)
 LANGUAGE sql AS $$
   UPDATE public.pools p SET probed_at = clock_timestamp()
   FROM public.model_servers v
   WHERE v.server = p.server AND p.pool IN (
     SELECT f.pool FROM public.pools f
-    WHERE f.state = 'failing'
+    WHERE (f.state = 'failing' OR f.state = 'open' AND p_open_seconds IS NOT NULL)
       AND (f.probed_at IS NULL OR f.probed_at NOT BETWEEN
-        (SELECT clock_timestamp()) - make_interval(secs => p_every_seconds)
+        (SELECT clock_timestamp()) - make_interval(
+          secs => CASE f.state WHEN 'failing' THEN p_failing_seconds ELSE p_open_seconds END
+        )
         AND (SELECT clock_timestamp()))
     FOR NO KEY UPDATE SKIP LOCKED
   )
-  RETURNING p.pool, v.url, p.model;
+  RETURNING p.pool, v.url, p.model, p.state = 'failing';
 $$;
 
 -- Puts a pool that a probe found well back. Returns the calls that were given a seat by it.

@@ -207,7 +207,7 @@ class Scene:
             "tend_seats": _dispatch("tend_seats", 0.0, 0.0),
             "declare_pools": _dispatch("declare_pools", POOLS),
             "set_capacity": _dispatch("set_capacity", "one", 3, *acting),
-            "pools_to_probe": _dispatch("pools_to_probe", 0.0),
+            "pools_to_probe": _dispatch("pools_to_probe", 0.0, 0.0),
             "reopen_pool": _dispatch("reopen_pool", "two"),
             "pool_checked": _dispatch("pool_checked", "two", self.worker, "unreachable"),
             "publish_worker": _dispatch("publish_worker", self.worker),

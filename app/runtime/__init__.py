@@ -1,0 +1,1 @@
+"""Whether the service is able to work, told plainly: its parts, and how each stands."""
