@@ -52,7 +52,7 @@ class Presence:
         self._task = asyncio.create_task(self._publish(), name="presence")
 
     async def stop(self) -> None:
-        """Say it no more, if nobody has heard it yet. That a worker leaves is told by its absence."""
+        """Say it no more, if nobody has heard it. Of a worker that leaves, its absence tells."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

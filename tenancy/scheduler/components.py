@@ -65,9 +65,12 @@ class ComponentDatabase:
         (row,) = await self._calls.fetch(_PUBLISH_WORKER, worker_id)
         return bool(row[0])
 
-    async def pool_checked(self, pool: str, worker_id: UUID, failure: PoolFailure | None) -> bool:
-        """Note what a worker that begins has found of a pool; whether that is news.
+    async def pool_checked(
+        self, pool: str, worker_id: UUID | None, failure: PoolFailure | None
+    ) -> bool:
+        """Note what a look at a pool has found; whether that is news.
 
+        One that a worker found well when it began is spoken of from then on.
         One that fails is taken out until a probe finds it well.
         """
         (row,) = await self._calls.fetch(_POOL_CHECKED, pool, worker_id, failure)

@@ -137,8 +137,8 @@ END $$;
 CREATE OR REPLACE TRIGGER pool_changes AFTER UPDATE OF state ON public.pools
 FOR EACH ROW WHEN (NEW.state <> OLD.state) EXECUTE FUNCTION dispatch.pool_changed();
 
--- A worker that begins has looked at a pool, which is nobody's fault if it fails. Returns whether what
--- was found is news.
+-- Somebody has looked at a pool: one that does not answer is taken out, and one that a worker found
+-- well when it began is spoken of from then on. Returns whether what was found is news.
 CREATE OR REPLACE FUNCTION dispatch.pool_checked(p_pool text, p_worker uuid, p_failure text)
 RETURNS boolean
 LANGUAGE plpgsql AS $$

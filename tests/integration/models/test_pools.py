@@ -24,6 +24,7 @@ from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.signals import SEAT_GRANTED, Announcer, Listener
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal
+from tenancy.scheduler.components import ComponentDatabase
 from tenancy.scheduler.pools import PoolDatabase, PoolDeclaration
 from tenancy.scheduler.seats import SeatDatabase
 from tests.support.model_server import Script, ScriptedModelServer
@@ -52,6 +53,7 @@ class Scheduler:
     dispatch: DispatchDatabase
     seats: SeatDatabase
     pools: PoolDatabase
+    components: ComponentDatabase
     superuser: asyncpg.Connection
     worker: UUID
     keeper: SeatKeeper
@@ -81,7 +83,14 @@ class Scheduler:
     @asynccontextmanager
     async def tended(self) -> AsyncIterator[None]:
         """Within, failing pools are probed."""
-        tender = SeatTender(self.seats, self.pools, self.keeper, COOLDOWN_SECONDS, PROBE_SECONDS)
+        tender = SeatTender(
+            self.seats,
+            self.pools,
+            self.components,
+            self.keeper,
+            COOLDOWN_SECONDS,
+            PROBE_SECONDS,
+        )
         await tender.start()
         try:
             yield
@@ -115,16 +124,20 @@ async def scheduler(
     patch_clients()
     seats = SeatDatabase(database.settings("dispatch"))
     pools = PoolDatabase(database.settings("dispatch"))
+    components = ComponentDatabase(database.settings("dispatch"))
     worker = await make_worker(dispatch)
     keeper = SeatKeeper(worker, seats, {}, lambda call: None, WAIT_SECONDS)
     access = ModelAccess(keeper, replace(QUICK, first_byte_seconds=5.0))
     try:
-        yield Scheduler(tenants, dispatch, seats, pools, superuser, worker, keeper, access)
+        yield Scheduler(
+            tenants, dispatch, seats, pools, components, superuser, worker, keeper, access
+        )
     finally:
         await access.aclose()
         await keeper.stop()
         await seats.close()
         await pools.close()
+        await components.close()
 
 
 @pytest.fixture
@@ -195,6 +208,14 @@ class TestAPoolThatCannotBeReached:
             async with ScriptedModelServer(port=port):
                 assert await asking == SAID
         assert await scheduler.states() == {"a": ("open", None)}
+
+
+    async def test_is_out_before_anybody_is_kept_waiting(
+        self, scheduler: Scheduler, nobody: str
+    ) -> None:
+        await scheduler.declare(("a", nobody))
+        async with scheduler.tended():
+            await scheduler.until(scheduler.states, {"a": ("failing", "unreachable")})
 
 
 class TestAPoolThatLacksTheModel:
