@@ -1,5 +1,7 @@
 import type { Message, Run, Thread } from "@langchain/langgraph-sdk";
 
+import type { Runtime } from "./runtime";
+
 /** `GET /me`: who is signed in. */
 export interface Me {
   user_id: string;
@@ -11,6 +13,7 @@ export interface Me {
   own_servers?: boolean;
   /** Whether an operator has put the account on hold: it can be read, and left. */
   state?: "active" | "suspended";
+  runtime?: Runtime;
 }
 
 /** The agent's state as the client reads it. */

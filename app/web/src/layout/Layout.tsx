@@ -9,6 +9,7 @@ import { InboxLink, OpenCount } from "../approvals/InboxLink";
 import { useOpenCount } from "../approvals/useApprovals";
 import icon from "../icon.svg";
 import { AccountMenu } from "../session/AccountMenu";
+import { RuntimeAlert } from "../runtime/RuntimeAlert";
 import { OfflineNotice } from "../session/OfflineNotice";
 import { ThreadList } from "../threads/ThreadList";
 import classes from "./Layout.module.css";
@@ -73,7 +74,9 @@ export function Layout({ activeId, children }: LayoutProps) {
   const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
 
   return (
-    <div className={classes.layout}>
+    <div className={classes.frame}>
+      <RuntimeAlert />
+      <div className={classes.layout}>
       <a className={classes.skip} href="#content">
         {t("nav.skip")}
       </a>
@@ -115,6 +118,7 @@ export function Layout({ activeId, children }: LayoutProps) {
         <OfflineNotice />
         {children}
       </main>
+      </div>
     </div>
   );
 }

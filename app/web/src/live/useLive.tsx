@@ -11,7 +11,9 @@ import {
 import { watchedFetch } from "../api/client";
 import type { Limits, RunChange } from "../api/limits";
 import { type ApprovalEvent, APPROVALS_KEY, noteNews } from "../approvals/approvalCache";
+import type { Runtime } from "../api/runtime";
 import { refreshThread } from "../chat/threadQueries";
+import { keepRuntime } from "../runtime/runtimeCache";
 import { ME_KEY } from "../session/useMe";
 import { THREADS_KEY } from "../threads/useThreads";
 import { CONNECTIONS_KEY, type ConnectionEvent, keepConnection } from "../tools/connectionCache";
@@ -41,6 +43,7 @@ function keeper(queries: QueryClient): (event: LiveEvent) => void {
   });
   return ({ name, data }) => {
     if (name === "limits") queries.setQueryData<Limits>(LIMITS_KEY, data as Limits);
+    else if (name === "runtime") keepRuntime(queries, data as Runtime, { isStream: true });
     else if (name === "run") refresh((data as RunChange).thread_id);
     else if (name === "approval") {
       noteNews(queries, [data as ApprovalEvent]);

@@ -1,6 +1,7 @@
 import type { Catalogue } from "./catalogue";
 import { data, leaving } from "./de/data";
 import { operator } from "./de/operator";
+import { runtime } from "./de/runtime";
 
 export const de: Catalogue = {
   app: { name: "Stoa" },
@@ -735,4 +736,5 @@ export const de: Catalogue = {
   data,
   leaving,
   operator,
+  runtime,
 };

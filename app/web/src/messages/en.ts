@@ -1,5 +1,6 @@
 import { data, leaving } from "./en/data";
 import { operator } from "./en/operator";
+import { runtime } from "./en/runtime";
 
 /** English: the catalogue that names every text; other languages follow its keys. */
 export const en = {
@@ -710,4 +711,5 @@ export const en = {
   data,
   leaving,
   operator,
+  runtime,
 };

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+
+import type { PartStatus, Runtime, RuntimeComponent } from "../api/runtime";
+import { outageOf, withNews } from "./parts";
+
+const part = (
+  component: string,
+  version: number,
+  status: PartStatus = "available",
+  reason?: string,
+): RuntimeComponent => ({ component, version, status, ...(reason && { reason }) });
+
+const all = (...components: RuntimeComponent[]): Runtime => ({ components });
+
+describe("what is known of the parts", () => {
+  const lost = part("workers", 2, "unavailable", "worker_lost");
+
+  it("is what is heard first", () => {
+    expect(withNews(undefined, all(lost), { isStream: false })).toEqual(all(lost));
+  });
+
+  it("is not taken back by an older word, whoever says it", () => {
+    for (const isStream of [true, false]) {
+      expect(withNews(all(lost), all(part("workers", 1)), { isStream })).toEqual(all(lost));
+    }
+  });
+
+  it("is replaced by a newer one", () => {
+    const back = part("workers", 3);
+    expect(withNews(all(lost), all(back), { isStream: true })).toEqual(all(back));
+  });
+
+  it("loses what the stream does not name, and not what another answer leaves out", () => {
+    const own = part("connection:notes", 7, "unavailable", "mcp_exited");
+    expect(withNews(all(lost, own), all(lost), { isStream: true })).toEqual(all(lost));
+    expect(withNews(all(lost, own), all(lost), { isStream: false })).toEqual(all(lost, own));
+  });
+});
+
+describe("what does not work", () => {
+  it("is nothing while all parts do, or one is a part less", () => {
+    expect(outageOf(all())).toBeNull();
+    const degraded = part("model:two", 4, "degraded", "ollama_unreachable");
+    expect(outageOf(all(part("workers", 1), degraded))).toBeNull();
+  });
+
+  it("is named by its reasons, each once, the most basic first, and one's own servers", () => {
+    const parts = all(
+      part("connection:notes", 1, "unavailable", "mcp_exited"),
+      part("model:b", 1, "unavailable", "ollama_unreachable"),
+      part("model:a", 1, "unavailable", "ollama_unreachable"),
+      part("workers", 1, "unavailable", "no_workers"),
+      part("connection:files", 1, "unavailable", "mcp_timeout"),
+      part("connection:time", 1),
+    );
+    expect(outageOf(parts)).toEqual({
+      reasons: ["no_workers", "ollama_unreachable"],
+      servers: ["files", "notes"],
+    });
+  });
+});
