@@ -7,6 +7,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -25,7 +26,7 @@ _TIMINGS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_dur
 def to_json(value: object) -> bytes:
     """Freeze a value into one line of JSON.
 
-    Messages and other pydantic models become objects, sets lists, bytes base64, NaN null.
+    Messages and other pydantic models become objects, sets lists, bytes base64, decimals text, NaN null.
     What JSON cannot hold otherwise is named by its type, never by its content; so is what is nested
     too deeply.
     """
@@ -51,6 +52,7 @@ _FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
     (BaseMessage, message_json),
     (BaseModel, lambda model: model.model_dump()),
     ((set, frozenset, tuple), list),
+    (Decimal, str),
     ((bytes, bytearray, memoryview), lambda data: base64.b64encode(bytes(data)).decode()),
     (BaseException, lambda error: {"error": type(error).__name__}),
 )

@@ -15,12 +15,13 @@ from app.worker.begin import answers_that_are_due, go_on_from, run_config, threa
 from app.worker.decisions import answers_from, rows_of
 from app.worker.parts import langgraph_modes
 from app.worker.repair import PartialAnswer, repair_thread
+from app.worker.taps import Taps
 from tenancy.checkpoints.pool import Fence
 from tenancy.checkpoints.store import TenantStore
 from tenancy.errors import CheckpointNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.pregel import Pregel
@@ -72,23 +73,32 @@ class Drive:
         self._writer.refer_to(self._saver, persisted_channels(graph))
         request = self._loaded.request
         graph_input, config = await self._start(graph)
-        parts = graph.astream(
-            graph_input,
-            config,
-            context=request.context,
-            stream_mode=langgraph_modes(request.stream_modes),
+        taps = Taps(
+            langgraph_modes(request.stream_modes),
             subgraphs=request.stream_subgraphs,
+            take=self._take_part,
+            is_full=self._writer.is_full,
+            room=self._writer.room,
+        )
+        steps = graph.astream(
+            graph_input,
+            taps.tapped(config),
+            context=request.context,
+            stream_mode="checkpoints",
             durability="sync",
             control=self._stop,
         )
-        async for part in _with_namespace(parts, subgraphs=request.stream_subgraphs):
-            if not self._stop.heeded:
-                self.partial.follow(part)
-            await self._writer.emit_part(part)
-            if part[1] == "messages":
-                faults.reach("token.first")
+        async for _ in steps:
+            await self._writer.room()
         if self._saver.is_interrupted:
             await self._take_interrupts(graph)
+
+    def _take_part(self, part: Part) -> None:
+        if not self._stop.heeded:
+            self.partial.follow(part)
+        self._writer.offer_part(part)
+        if part[1] == "messages":
+            faults.reach("token.first")
 
     async def _start(self, graph: Pregel[Any, Any, Any, Any]) -> tuple[Any, RunnableConfig]:
         """The input and configuration of this attempt."""
@@ -164,8 +174,3 @@ def bound_graph(
     store = TenantStore(services.pool, run.user_id, fence=fence, limits=services.allowed)
     graph = services.graphs.get(loaded.graph_id)
     return graph.copy(update={"checkpointer": saver, "store": store})
-
-
-async def _with_namespace(parts: AsyncIterator[Any], *, subgraphs: bool) -> AsyncIterator[Part]:
-    async for part in parts:
-        yield part if subgraphs else ((), *part)

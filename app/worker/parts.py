@@ -2,7 +2,8 @@
 
 A part is ``(namespace, mode, data)``. Text deltas of one message are merged until they are
 flushed, and of the older mode's growing messages only the newest is kept; everything else is
-frozen to bytes at once, because a graph may change what it emitted. States: ``states.py``.
+frozen to bytes at once, because a graph may change what it emitted (see ``taps.py``; states:
+``states.py``).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+import orjson
 from langchain_core.messages import AIMessageChunk, BaseMessage, message_chunk_to_message
 
 from app.runs.events import Event
@@ -41,7 +43,7 @@ class _Delta:
 
     event: str
     message: AIMessageChunk
-    metadata: dict[str, Any]
+    metadata: bytes
 
     def takes(self, event: str, chunk: BaseMessage) -> bool:
         return (
@@ -52,7 +54,7 @@ class _Delta:
         )
 
     def frozen(self) -> Event:
-        return Event(self.event, to_json([self.message, self.metadata]))
+        return Event(self.event, to_json([self.message, orjson.Fragment(self.metadata)]))
 
 
 @dataclass(slots=True)
@@ -157,7 +159,7 @@ class EventBuffer:
             return
         if isinstance(message, AIMessageChunk):
             self._close()
-            self._delta = _Delta(event, message, metadata)
+            self._delta = _Delta(event, message, to_json(metadata))
         else:
             self.add(Event(event, to_json([message, metadata])))
 

@@ -82,22 +82,32 @@ class EventWriter:
         self._buffer.add(event)
         self._pending.set()
 
-    async def emit_part(self, part: Part) -> None:
-        """Add what the graph streamed; waits while too much is pending.
+    def offer_part(self, part: Part) -> bool:
+        """Add what the graph streamed, and wait for nothing; False while too much is pending.
 
-        Deltas are merged, all else is frozen before anything is awaited.
+        Deltas are merged, all else is frozen before this returns.
         """
         self._buffer.add_part(part)
         self._pending.set()
         if part[1] == "messages" and not self._streaming:
             self._streaming = True
             self._hurry.set()
-        while self._is_too_much() and not self._task.done():
+        return not self.is_full()
+
+    async def emit_part(self, part: Part) -> None:
+        """Add what the graph streamed; waits while too much is pending."""
+        self.offer_part(part)
+        await self.room()
+
+    async def room(self) -> None:
+        """Wait while too much is pending, and no longer than there is anybody to store it."""
+        while self.is_full() and not self._task.done():
             self._buffer.give_up()  # what would come next, the checkpoint's name, must not wait
             self._flushed.clear()
             await self._flushed.wait()
 
-    def _is_too_much(self) -> bool:
+    def is_full(self) -> bool:
+        """Whether too much is pending."""
         pending_bytes = self._buffer.size + self._storing_bytes
         return len(self._buffer) > MOST_PENDING or pending_bytes > MOST_PENDING_BYTES
 
