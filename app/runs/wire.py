@@ -26,9 +26,9 @@ _TIMINGS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_dur
 def to_json(value: object) -> bytes:
     """Freeze a value into one line of JSON.
 
-    Messages and other pydantic models become objects, sets lists, bytes base64, decimals text, NaN null.
-    What JSON cannot hold otherwise is named by its type, never by its content; so is what is nested
-    too deeply.
+    Messages and other pydantic models become objects, sets lists, bytes base64, decimals text, NaN
+    null. What JSON cannot hold otherwise is named by its type, never by its content; so is what is
+    nested too deeply.
     """
     try:
         return orjson.dumps(value, default=_default, option=_OPTIONS)

@@ -1,0 +1,83 @@
+"""The catalogue's file: replaced whole or not at all, by whichever process has a newer one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+_PREFIX = ".catalogue-"
+_STALE_SECONDS = 3600.0
+"""A temporary file that is older was left by a process that was killed."""
+
+
+class CatalogueFile:
+    """A file that several processes may read and replace."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, parse: Callable[[bytes], T]) -> tuple[T, float] | None:
+        """What the file holds, and how many seconds ago it was written; None without a good one.
+
+        Raises:
+            OSError: it is there and cannot be read.
+        """
+        try:
+            raw = self._path.read_bytes()
+            age = time.time() - self._path.stat().st_mtime
+        except FileNotFoundError:
+            return None
+        try:
+            return parse(raw), max(age, 0.0)
+        except ValueError:
+            return None
+
+    def replace(self, raw: bytes, parse: Callable[[bytes], T]) -> T:
+        """Put ``raw`` in the file's place, once what was written can be read; return what it says.
+
+        Whatever fails, the file is as it was, and nothing else is left beside it.
+
+        Raises:
+            ValueError: it is nothing to keep.
+            OSError: it cannot be written.
+        """
+        folder = self._path.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        self._sweep(folder)
+        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=folder)
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(raw)
+                file.flush()
+                os.fsync(file.fileno())
+            value = parse(temporary.read_bytes())
+            temporary.replace(self._path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(folder)
+        return value
+
+    @staticmethod
+    def _sweep(folder: Path) -> None:
+        for left in folder.glob(f"{_PREFIX}*"):
+            with suppress(OSError):
+                if time.time() - left.stat().st_mtime > _STALE_SECONDS:
+                    left.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
