@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from app.api.approval_views import approval_json
 from app.api.context import context_of
+from app.api.disconnect import ClientGone
 from app.api.problems import problem_response
 from app.api.rate_headers import QUOTA_EXCEEDED
 from app.api.refusals import (
@@ -45,6 +46,7 @@ STATUSES: dict[type[domain.StoaError], int] = {
     domain.InvalidInput: 422,
     domain.LimitReached: 429,
     domain.TooManyRequests: 429,
+    ClientGone: 499,
     domain.ServiceUnavailable: 503,
     domain.IdentityUnavailable: 503,
 }

@@ -16,6 +16,7 @@ import structlog
 from starlette.responses import Response
 
 from app.api.connection import abort_connection
+from app.api.disconnect import disconnected
 from app.logging import facts_of
 from tenancy.errors import ServiceUnavailable
 
@@ -72,7 +73,7 @@ class LiveResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""
         pump = asyncio.create_task(self._pump(send))
-        gone = asyncio.create_task(_disconnected(receive))
+        gone = asyncio.create_task(disconnected(receive))
         # Whatever the client reads. A timer: a task of its own would cost each stream a kilobyte.
         expired: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         left = (self._expires_at - datetime.now(UTC)).total_seconds()
@@ -160,9 +161,3 @@ def _came_to_its_end(pump: asyncio.Task[None]) -> bool:
         log.warning("a long response was cut short", **facts_of(error))
         return False
     return True
-
-
-async def _disconnected(receive: Receive) -> None:
-    """Return when the client has gone: the framework does not tell its handlers."""
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
 
 MEDIA_TYPE = "application/problem+json"
+_UNREGISTERED = {499: "Client Closed Request"}
+"""Phrases of statuses that no registry has."""
 
 
 class FieldError(BaseModel):
@@ -71,7 +73,7 @@ def problem_response(
     """Make the response to a refused request; ``more`` are members beside those of each."""
     document: dict[str, object] = {
         "type": kind,
-        "title": HTTPStatus(status).phrase,
+        "title": _UNREGISTERED.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "code": code,

@@ -1,0 +1,1 @@
+"""What a person may point at in a message: found while they type, and put before the model."""

@@ -1,0 +1,63 @@
+"""What can be searched for things to mention: the shape of a source, and what it may answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from app.mentions.refs import Kind, Ref
+    from tenancy.principal import Owner
+
+Status = Literal[
+    "ok",
+    "not_configured",
+    "unauthorized",
+    "rate_limited",
+    "timeout",
+    "upstream_error",
+    "unsupported_scope",
+]
+Failure = Literal["not_configured", "unauthorized", "rate_limited", "unsupported_scope"]
+
+
+class SourceFailed(Exception):
+    """A source has no answer, for a reason that it knows."""
+
+    def __init__(self, status: Failure) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something that may be mentioned."""
+
+    ref: Ref
+    title: str
+    url: str | None = None
+    """Where a person sees it, on this service."""
+
+
+class Source(Protocol):
+    """Finds things of one kind that belong to one person."""
+
+    source: str
+    """Its name, stable."""
+    provider: str
+    """Who knows of them: ``stoa``, or ``mcp``."""
+    kind: Kind
+    display_name: str
+
+    async def find(
+        self, owner: Owner, query: str, limit: int, scope: UUID | None
+    ) -> Sequence[Found]:
+        """The best matches of a query, in a conversation where one is named.
+
+        Raises:
+            SourceFailed: it has no answer, and knows why.
+        """
+        ...
