@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -26,6 +25,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal
 from tenancy.scheduler.pools import PoolDatabase, PoolDeclaration
 from tenancy.scheduler.seats import SeatDatabase
+from tests.support.held_ports import held_port
 from tests.support.model_server import Script, ScriptedModelServer
 from tests.support.models import QUICK
 from tests.support.tenancy import (
@@ -41,7 +41,7 @@ SAID = "You said: hi"
 WAIT_SECONDS = 0.3
 PROBE_SECONDS = 0.05
 COOLDOWN_SECONDS = 10.0
-PATIENCE = 20.0
+PATIENCE = 30.0
 
 
 @dataclass
@@ -117,7 +117,7 @@ async def scheduler(
     pools = PoolDatabase(database.settings("dispatch"))
     worker = await make_worker(dispatch)
     keeper = SeatKeeper(worker, seats, {}, lambda call: None, WAIT_SECONDS)
-    access = ModelAccess(keeper, replace(QUICK, first_byte_seconds=5.0))
+    access = ModelAccess(keeper, replace(QUICK, first_byte_seconds=PATIENCE))
     try:
         yield Scheduler(tenants, dispatch, seats, pools, superuser, worker, keeper, access)
     finally:
@@ -134,10 +134,10 @@ async def other() -> AsyncIterator[ScriptedModelServer]:
 
 
 @pytest.fixture
-def nobody() -> str:
-    """An address where no server is."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+def nobody() -> Iterator[str]:
+    """An address where no server is, unless the test starts one."""
+    with held_port() as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 async def ask(model: str = "smollm2") -> str:
@@ -188,6 +188,7 @@ class TestAPoolThatCannotBeReached:
         self, scheduler: Scheduler, nobody: str, alice: Principal
     ) -> None:
         await scheduler.declare(("a", nobody))
+        scheduler.keeper._wait_seconds = 2 * PATIENCE
         port = int(nobody.rpartition(":")[2])
         async with scheduler.run_of(alice), scheduler.tended():
             asking = asyncio.create_task(ask())
