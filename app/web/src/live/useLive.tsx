@@ -40,8 +40,11 @@ function keeper(queries: QueryClient): (event: LiveEvent) => void {
     void queries.invalidateQueries({ queryKey: APPROVALS_KEY });
   });
   return ({ name, data }) => {
-    if (name === "limits") queries.setQueryData<Limits>(LIMITS_KEY, data as Limits);
-    else if (name === "run") refresh((data as RunChange).thread_id);
+    if (name === "limits") {
+      // What was asked for before may be answered after this, and would say less.
+      void queries.cancelQueries({ queryKey: LIMITS_KEY });
+      queries.setQueryData<Limits>(LIMITS_KEY, data as Limits);
+    } else if (name === "run") refresh((data as RunChange).thread_id);
     else if (name === "approval") {
       noteNews(queries, [data as ApprovalEvent]);
       // Its numbers are not as they were written; only what is asked for is read that exactly.
