@@ -25,7 +25,7 @@ from tests.support.tls import NO_AUTHORITY
 
 FAULTY = (sys.executable, "-m", "tests.support.faulty")
 """``stoa`` with a fault armed."""
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Longer than any start takes on a busy machine; a process that ends is noticed at once."""
 _LOOK_EVERY = 0.02
 
