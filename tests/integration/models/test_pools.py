@@ -76,7 +76,7 @@ class Scheduler:
                 yield scope
         finally:
             scope.close()
-            await scope.ended(5)
+            await scope.ended(PATIENCE)
 
     @asynccontextmanager
     async def tended(self) -> AsyncIterator[None]:
@@ -87,6 +87,11 @@ class Scheduler:
             yield
         finally:
             await tender.stop()
+
+    async def settled(self) -> None:
+        """Wait until every seat is given back."""
+        while giving_back := tuple(self.keeper._settling):
+            await asyncio.wait(giving_back, timeout=PATIENCE)
 
     async def states(self) -> dict[str, tuple[str, str | None]]:
         """How each pool stands, and why."""
@@ -181,7 +186,7 @@ class TestAPoolThatCannotBeReached:
         async with scheduler.run_of(alice):
             assert await code_of_failure() == "ollama_unreachable"
         assert asyncio.get_running_loop().time() - started >= WAIT_SECONDS
-        await scheduler.keeper.stop()
+        await scheduler.settled()
         assert await scheduler.calls() == 0
 
     async def test_is_back_once_a_probe_finds_it_well_and_calls_that_wait_go_on(
@@ -256,7 +261,7 @@ class TestAPoolThatFails:
         for person, state in ((alice, "open"), (alice, "open"), (bob, "failing")):
             async with scheduler.run_of(person):
                 assert await code_of_failure() == "model_failed"
-                await scheduler.keeper.stop()
+                await scheduler.settled()
                 assert await scheduler.states() == {"a": (state, "failed")}
 
     async def test_between_two_answers_stays(
@@ -270,7 +275,7 @@ class TestAPoolThatFails:
                     assert await ask() == SAID
                 else:
                     assert await code_of_failure() == "model_failed"
-        await scheduler.keeper.stop()
+        await scheduler.settled()
         assert (await scheduler.states())["a"][0] == "open"
 
     async def test_in_mid_answers_that_are_cut_is_out_and_their_calls_go_to_another(
@@ -288,7 +293,7 @@ class TestAPoolThatFails:
             assert {str(each) for each in answers} - {SAID} <= {
                 "The connection to the model broke off in the middle of the answer. Try again."
             }
-            await scheduler.keeper.stop()
+            await scheduler.settled()
             assert (await scheduler.states())["a"] == ("failing", "failed")
             assert await ask() == SAID
 
@@ -315,7 +320,7 @@ class TestAPoolThatFails:
         async with scheduler.run_of(alice):
             for _ in range(3):
                 assert await code_of_failure() == code
-        await scheduler.keeper.stop()
+        await scheduler.settled()
         assert await scheduler.states() == {"a": ("open", None)}
         assert await scheduler.calls() == 0
 
@@ -376,7 +381,7 @@ class TestACallThatWaits:
                 asking.cancel()
                 await asyncio.wait({asking})
             assert await ask() == SAID
-        await scheduler.keeper.stop()
+        await scheduler.settled()
         assert await scheduler.calls() == 0
 
 
