@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from tests.support.weights import give_weights
 
 pytestmark = pytest.mark.browser
 
+PATIENCE_MS = 300_000
+"""It works in earnest, on a machine that may have much else to do."""
+
 
 class TestTheLocalModel:
     async def test_answers_a_person_in_a_browser(self, chromium: Browser, tmp_path: Path) -> None:
@@ -23,9 +27,9 @@ class TestTheLocalModel:
         async with development(data, nowhere) as url, visitors(chromium, url) as meet:
             ada = await meet("Ada")
             await ada.say("What is the capital of France?")
-            await expect(ada.answer).to_have_attribute("aria-busy", "false")
+            await expect(ada.answer).to_have_attribute("aria-busy", "false", timeout=PATIENCE_MS)
             # What it knows is shown with a seed elsewhere: here it may say anything.
-            assert await ada.answer.locator("p").first.inner_text() != ""
+            await expect(ada.answer).to_have_text(re.compile(r"\S"))
             assert [who for who, _ in await ada.state()] == ["human", "ai"]
             assert all(text for _, text in await ada.state())
             assert ada.complaints == []
