@@ -29,7 +29,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.tls import NO_AUTHORITY
 from tests.support.vaults import keys_of
 
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 _LOOK_SECONDS = 0.05
 _GOING_ON = """
 SELECT count(DISTINCT thread_id) FROM runs
