@@ -55,6 +55,12 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "KILLED_SECONDS", SECONDS)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def others_told() -> None:
+    """What the tests of other files have left is told of before it is taken for what these did."""
+    gc.collect()
+
+
 @pytest.fixture(autouse=True)
 def quiet_logs(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Whatever happens to connections, nothing that their tasks did wrong is in a log."""
