@@ -22,6 +22,7 @@ import asyncpg
 from sqlalchemy.engine import URL, make_url
 
 from app.dev.postgres import EmbeddedPostgres
+from app.dev.postgres.orphan import children_ended
 from tenancy.migrate import RoleDsns, migrate
 
 Role = Literal["owner", "service", "dispatch", "maintenance"]
@@ -130,6 +131,7 @@ async def _embedded() -> AsyncIterator[PostgresServer]:
         yield PostgresServer(_plain(postgres.dsn("owner", "postgres")))
     finally:
         await postgres.stop(hurry=True)
+        await children_ended(folder / "postgres")  # of a server that was too slow, and was killed
         shutil.rmtree(folder)
 
 
