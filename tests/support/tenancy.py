@@ -170,6 +170,15 @@ async def bob(tenants: TenantDatabase) -> Principal:
     return await sign_in(tenants, "bob")
 
 
+@pytest.fixture
+async def whole_day() -> None:
+    """Of which so much is left that a test ends on the day on which it begins."""
+    now = datetime.now(UTC)
+    tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    if tomorrow - now < timedelta(minutes=2):
+        await asyncio.sleep((tomorrow - now).total_seconds())
+
+
 def identity(subject: str, issuer: str = "https://issuer.test") -> Identity:
     """What a verified assertion would say."""
     return Identity(issuer, subject, datetime.now(UTC) + timedelta(hours=1), name=subject.title())
