@@ -36,6 +36,8 @@ BETWEEN_CONNECTIONS_SECONDS = 0.2
 """How often connections are looked at of which one hears again and again."""
 _BACKOFF = 20
 """A look that took t is followed by a pause of at least 20 t: a slow database is asked less."""
+LONGEST_REST_SECONDS = 5.0
+"""But one look that took long is no reason to be out of date for a minute."""
 LONGEST_PAUSE_SECONDS = 3600.0
 """A run may be scheduled for next year."""
 _MOST_ENDED = 100
@@ -160,7 +162,7 @@ def pause_after(took: float, feeds: int) -> float:
 
     Together they look no more often than one would if looking takes long.
     """
-    return max(LOOK_SECONDS, _BACKOFF * feeds * took)
+    return min(max(LOOK_SECONDS, _BACKOFF * feeds * took), LONGEST_REST_SECONDS)
 
 
 def _pause(own: OwnStanding) -> float | None:

@@ -221,7 +221,10 @@ class TestTheFeed:
             async with asyncio.timeout(PATIENCE):
                 await all_rest.wait()
         assert max(told) == 3
-        assert pause_after(0.1, 3) == pytest.approx(3 * pause_after(0.1, 1))
+        assert pause_after(0.06, 3) == pytest.approx(3 * pause_after(0.06, 1))
+
+    def test_rests_no_longer_than_a_moment_after_one_look_that_took_long(self) -> None:
+        assert pause_after(3.0, 1) == pause_after(0.1, 20) == own_events.LONGEST_REST_SECONDS
 
     async def test_notices_when_a_scheduled_run_is_due(self, idle: RunningService) -> None:
         http = idle.client("rosa")
