@@ -267,6 +267,8 @@ class TestSomebodyWhoLeavesWithEverythingUnderWay:
         assert again["user_id"] != str(leaver.user_id)
         assert (await leaver.client.get("/connections/far")).json()["state"] == "needs_key"
         await asyncio.gather(web.kill(), first.kill(), second.kill())
+        for worker in (first, second):  # for which whoever leaves next would wait
+            await deployment.lease_over(worker)
 
 
 class TestAnErasure:

@@ -132,6 +132,7 @@ class Deployment:
                 " RETURNING lease_until",
                 worker.process.pid,
             )
+            assert over is not None, "it has no lease"
             return over
 
     async def restart_model(self) -> None:
