@@ -151,7 +151,12 @@ class TestUsageAndLimits:
             with contextlib.suppress(PlaywrightError):  # it is not waited for any more
                 await route.fulfill(response=response)
 
+        async def begin_later(route: Route) -> None:
+            await read.wait()
+            await route.continue_()
+
         await ada.page.route("**/me/limits", hold)
+        await ada.page.route("**/events", begin_later)
         await ada.page.goto(f"{stack.url}/usage")
         await read.wait()
         held = await occupy(ada, stack, "Begun meanwhile")
