@@ -160,7 +160,8 @@ class OwnEvents:
 def pause_after(took: float, feeds: int) -> float:
     """How long to rest after a look, where one person has so many feeds in this process.
 
-    Together they look no more often than one would if looking takes long.
+    Together they look no more often than one would if looking takes long, but each after
+    ``LONGEST_REST_SECONDS`` at the latest.
     """
     return min(max(LOOK_SECONDS, _BACKOFF * feeds * took), LONGEST_REST_SECONDS)
 
