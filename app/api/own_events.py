@@ -38,6 +38,8 @@ BETWEEN_STANDINGS_SECONDS = 0.2
 """How often connections and parts are looked at of which one hears again and again."""
 _BACKOFF = 20
 """A look that took t is followed by a pause of at least 20 t: a slow database is asked less."""
+LONGEST_REST_SECONDS = 5.0
+"""But one look that took long is no reason to be out of date for a minute."""
 LONGEST_PAUSE_SECONDS = 3600.0
 """A run may be scheduled for next year."""
 _MOST_ENDED = 100
@@ -174,9 +176,10 @@ class OwnEvents:
 def pause_after(took: float, feeds: int) -> float:
     """How long to rest after a look, where one person has so many feeds in this process.
 
-    Together they look no more often than one would if looking takes long.
+    Together they look no more often than one would if looking takes long, but each after
+    ``LONGEST_REST_SECONDS`` at the latest.
     """
-    return max(LOOK_SECONDS, _BACKOFF * feeds * took)
+    return min(max(LOOK_SECONDS, _BACKOFF * feeds * took), LONGEST_REST_SECONDS)
 
 
 def _pause(own: OwnStanding) -> float | None:

@@ -36,5 +36,8 @@ export default defineConfig({
   test: {
     environment: "jsdom",
     include: ["src/**/*.test.{ts,tsx}"],
+    // They end what hangs, and no test on a machine that is busy.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 });

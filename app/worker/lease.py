@@ -47,12 +47,14 @@ class LeaseKeeper:
         lease_seconds: float,
         heartbeat_seconds: float,
         on_lost: Callable[[], None],
+        time_to_end: float = TIME_TO_END,
     ) -> None:
         self._worker_id = worker_id
         self._settings = settings
         self._lease_seconds = lease_seconds
         self._heartbeat_seconds = heartbeat_seconds
         self._on_lost = on_lost
+        self._time_to_end = time_to_end
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._given_up_at = 0.0
@@ -125,7 +127,7 @@ class LeaseKeeper:
         return renewed
 
     def _renewed(self, asked_at: float) -> None:
-        self._given_up_at = asked_at + self._lease_seconds * (1 - TIME_TO_END)
+        self._given_up_at = asked_at + self._lease_seconds * (1 - self._time_to_end)
 
     def _left(self) -> float:
         return self._given_up_at - time.clock_gettime(_CLOCK)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
-from app.dev.ports import free_port
 from app.logging import tenant_reference
 from tenancy.principal import UserId
 from tests.support import forked
 from tests.support.deployment import Deployment, deployed
 from tests.support.development import stoa
 from tests.support.frames import new_thread, read_run, start_run
+from tests.support.held_ports import held_port
 from tests.support.model_server import Script
-from tests.support.processes import StoaProcess
+from tests.support.processes import PATIENCE, StoaProcess
 from tests.support.tenancy import TestDatabase, expire_leases
 
 CANARY = "the canary sings at midnight"
@@ -35,8 +35,9 @@ async def deployment(
 
 
 @pytest.fixture(scope="module")
-def metrics_port() -> int:
-    return free_port()
+def metrics_port() -> Iterator[int]:
+    with held_port() as port:
+        yield port
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ class TestReconcile:
         client = deployment.http("ada", web)
         stalls = deployment.stalls
         deployment.model.enqueue(Script(text="one two", stall_at=1), Script(text="one two"))
-        worker = await deployment.start_worker()
+        worker = await deployment.start_worker(STOA_LEASE_SECONDS="600")
         location = await start_run(client, await new_thread(client), "Count.")
         await deployment.model.wait_for_stall(stalls + 1)
 
@@ -257,6 +258,6 @@ class TestAWebProcess:
     async def test_serves_metrics_on_a_port_of_its_own(
         self, deployment: Deployment, web: StoaProcess, metrics_port: int
     ) -> None:
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
             metrics = await client.get(f"http://127.0.0.1:{metrics_port}/metrics")
         assert "stoa_database_up 1.0" in metrics.text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 
-from app.dev.ports import free_port
 from tests.support.development import STOA, stoa
+from tests.support.held_ports import held_port
 
 COMMANDS = ("dev", "web", "worker", "migrate", "gateway", "model", "admin", "bench")
 
@@ -44,14 +44,14 @@ class TestAFailure:
             assert await command.ended() == 2
 
     async def test_a_database_that_is_not_there_is_one_message_without_its_password(self) -> None:
-        there = f"127.0.0.1:{free_port()}/stoa"
         names = ("OWNER_", "", "DISPATCH_", "MAINTENANCE_")
-        environment = {
-            f"STOA_{name}DATABASE_URL": f"postgresql://r{i}:hushhush@{there}"
-            for i, name in enumerate(names)
-        }
-        async with stoa("migrate", environment=environment) as command:
-            assert await command.ended() == 1
+        with held_port() as port:
+            environment = {
+                f"STOA_{name}DATABASE_URL": f"postgresql://r{i}:hushhush@127.0.0.1:{port}/stoa"
+                for i, name in enumerate(names)
+            }
+            async with stoa("migrate", environment=environment) as command:
+                assert await command.ended() == 1
         assert "STOA_OWNER_DATABASE_URL" in command.output
         assert "hushhush" not in command.output
         assert "Traceback" not in command.output

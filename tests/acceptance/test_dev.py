@@ -7,7 +7,7 @@ import os
 import pwd
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ import httpx
 import pytest
 
 from app.dev.child import RunAs
-from app.dev.ports import free_port
 from app.dev.supervisor.folder import open_folder
 from app.erasure.receipts import verify_receipt
 from tests.support.development import READY, Command, forked_stoa, stoa
+from tests.support.held_ports import held_port
 from tests.support.model_server import ScriptedModelServer
+from tests.support.processes import PATIENCE
 from tests.support.weights import give_weights
 
 SERVICE = {"postgres", "gateway", "web", "worker"}
@@ -34,22 +35,29 @@ async def ollama() -> AsyncIterator[str]:
         yield server.url
 
 
+@pytest.fixture
+def port() -> Iterator[str]:
+    """One that nobody listens on."""
+    with held_port() as port:
+        yield str(port)
+
+
 @asynccontextmanager
 async def development(
     data: Path, ollama: str, *options: str, shipped: bool = False
 ) -> AsyncIterator[Command]:
     """``stoa dev`` on this folder, ready; started from nothing, as people do, where asked."""
-    port = str(free_port())
     environment = {
         "STOA_OLLAMA_URL": ollama,
         "STOA_MODEL": "scripted",
         "STOA_MCP_OWN_SERVERS": "true",
     }
-    arguments = ("dev", "--data", str(data), "--port", port, *options)
     start = stoa if shipped else forked_stoa
-    async with start(*arguments, environment=environment) as command:
-        assert await command.until(f"{READY}: http://localhost:{port}"), command.output
-        yield command
+    with held_port() as port:
+        arguments = ("dev", "--data", str(data), "--port", str(port), *options)
+        async with start(*arguments, environment=environment) as command:
+            assert await command.until(f"{READY}: http://localhost:{port}"), command.output
+            yield command
 
 
 async def refused(*options: str, run_as: RunAs | None = None) -> str:
@@ -68,7 +76,9 @@ def address(command: Command) -> str:
 @asynccontextmanager
 async def signed_in(command: Command, name: str) -> AsyncIterator[httpx.AsyncClient]:
     """A browser's way in: sent to the sign-in page, a name, and back."""
-    async with httpx.AsyncClient(base_url=address(command), follow_redirects=True) as client:
+    async with httpx.AsyncClient(
+        base_url=address(command), follow_redirects=True, timeout=PATIENCE
+    ) as client:
         page = await client.get("/", headers={"Accept": "text/html"})
         assert "/oauth2/" in page.url.path
         answer = await client.post("/oauth2/sign_in", data={"name": name})
@@ -80,12 +90,21 @@ async def left(client: httpx.AsyncClient) -> dict[str, Any]:
     """The erasure of whoever is signed in, once it is done."""
     begun = await client.delete("/me")
     assert begun.status_code == 202, begun.text
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             found: dict[str, Any] = (await client.get(begun.headers["Location"])).json()
             if found["state"] == "done":
                 return found
             await asyncio.sleep(0.05)
+
+
+async def published_keys(client: httpx.AsyncClient) -> bytes:
+    """The gateway's key and those of the service, for which it waits a moment only."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            answer = await client.get("/.well-known/jwks.json")
+            if len(answer.json()["keys"]) > 1:
+                return answer.content
 
 
 class TestRunning:
@@ -101,7 +120,7 @@ class TestRunning:
                 added = await client.post("/connections", json=own)
                 assert added.status_code == 201, added.text  # there is a vault to keep a key in
                 erasure = await left(client)
-                published = (await client.get("/.well-known/jwks.json")).content
+                published = await published_keys(client)
                 claims = verify_receipt(erasure["receipt"], published)
             assert claims["erasure_id"] == erasure["erasure_id"]
             kept = tmp_path / "data" / "tombstones" / f"{erasure['erasure_id']}.json"
@@ -130,11 +149,11 @@ class TestRunning:
             assert [thread["thread_id"] for thread in threads] == [created.json()["thread_id"]]
 
     async def test_what_dies_is_started_again_and_two_on_one_folder_are_refused(
-        self, tmp_path: Path, ollama: str
+        self, tmp_path: Path, ollama: str, port: str
     ) -> None:
         data = tmp_path / "data"
         async with development(data, ollama) as command:
-            said = await refused("--data", str(data), "--port", str(free_port()))
+            said = await refused("--data", str(data), "--port", port)
             assert f"runs already on {data} (process {command.pid})" in said
             assert "runs already" in await refused("--data", str(data), "--reset")
 
@@ -146,12 +165,12 @@ class TestRunning:
             assert await command.ended() == 0
             assert await command.leaves_nothing()
 
-    async def test_reset_starts_afresh(self, tmp_path: Path, ollama: str) -> None:
+    async def test_reset_starts_afresh(self, tmp_path: Path, ollama: str, port: str) -> None:
         data = tmp_path / "data"
         with open_folder(data) as folder:
             (folder.path / "postgres").mkdir()
             (folder.path / "postgres" / "PG_VERSION").write_text("15")
-        said = await refused("--data", str(data), "--port", str(free_port()))
+        said = await refused("--data", str(data), "--port", port)
         assert "PostgreSQL 15" in said
         assert "--reset" in said
         async with development(data, ollama, "--reset") as command:
@@ -166,10 +185,12 @@ class TestRunning:
 
 
 class TestWithoutAnOllama:
-    async def test_the_small_model_takes_its_place_and_says_so(self, tmp_path: Path) -> None:
+    async def test_the_small_model_takes_its_place_and_says_so(
+        self, tmp_path: Path, port: str
+    ) -> None:
         data = tmp_path / "data"
         await give_weights(data)
-        nowhere = f"http://127.0.0.1:{free_port()}"
+        nowhere = f"http://127.0.0.1:{port}"
         async with development(data, nowhere) as command:
             assert f"No Ollama answers at {nowhere}" in command.output
             assert "small local model" in command.output
@@ -180,7 +201,7 @@ class TestWithoutAnOllama:
                     "assistant_id": "agent",
                     "input": {"messages": [{"role": "user", "content": "Say hello."}]},
                 }
-                answer = await client.post(f"/threads/{thread}/runs/wait", json=run, timeout=60)
+                answer = await client.post(f"/threads/{thread}/runs/wait", json=run, timeout=240)
             assert answer.status_code == 200, answer.text
             messages = answer.json()["messages"]
             assert [message["type"] for message in messages] == ["human", "ai"]

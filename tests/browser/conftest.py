@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from app.dev.ports import free_port
 from tests.browser.office import POLICY, SEND_SECONDS, Office, office
 from tests.browser.travel_desk import TravelDesk, travel_desk
 from tests.browser.visitor import Visitor
 from tests.support.chromium import MISSING, find_chromium, is_required, launched
 from tests.support.development import development
+from tests.support.held_ports import held_port
 from tests.support.model_server import ScriptedModelServer
 from tests.support.oauth_server.authorization import authorization_server
 from tests.support.oauth_server.resource import ProtectedMcpServer, protected_mcp_server
@@ -97,15 +97,23 @@ class ToolStack(Stack):
     guarded: ProtectedMcpServer
     """It wants people to sign in."""
     office: Office
-    """People are asked before its tools are called."""
+    """People are asked before its tools are called. It is ``post``, too, whose answers are not
+    waited for as long."""
+
+
+@pytest.fixture(scope="session")
+def held_ports() -> Iterator[tuple[int, int]]:
+    """Two ports that nobody else is given meanwhile."""
+    with held_port() as one, held_port() as other:
+        yield one, other
 
 
 @pytest.fixture(scope="session")
 async def tools(
-    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory, held_ports: tuple[int, int]
 ) -> AsyncIterator[ToolStack]:
     folder = tmp_path_factory.mktemp("tools")
-    port = free_port()
+    port, nobody = held_ports
     async with (
         ScriptedModelServer(slots=SLOTS) as model,
         travel_desk() as travel,
@@ -119,12 +127,13 @@ async def tools(
             "travel": {"url": travel.url, "stoa": {"trust": {"read_only": READS}}},
             "vault": {"url": vault.url, "stoa": {"credential": {"kind": "header"}}},
             "guarded": {"url": guarded.url, "stoa": {"credential": signing_in}},
-            "office": {
+            "office": {"url": asking.url, "stoa": {"approval": POLICY}},
+            "post": {
                 "url": asking.url,
                 "stoa": {"approval": POLICY, "timeout": SEND_SECONDS},
             },
             "gone": {
-                "url": f"http://127.0.0.1:{free_port()}/mcp",
+                "url": f"http://127.0.0.1:{nobody}/mcp",
                 "stoa": {"title": "The lost one"},
             },
         }
@@ -143,14 +152,14 @@ async def tools(
 @pytest.fixture
 async def welcome(chromium: Browser, tools: ToolStack) -> AsyncIterator[Meet]:
     """Bring somebody to the service that has tools, in a browser of their own."""
-    async with visitors(chromium, tools.url) as bring:
+    async with visitors(chromium, tools.url, tools.model) as bring:
         yield bring
 
 
 @pytest.fixture
 async def meet(chromium: Browser, stack: Stack) -> AsyncIterator[Meet]:
     """Bring somebody to the service, in a browser of their own."""
-    async with visitors(chromium, stack.url) as bring:
+    async with visitors(chromium, stack.url, stack.model) as bring:
         yield bring
 
 
@@ -166,8 +175,11 @@ async def olga(stack: Stack, meet: Meet) -> AsyncIterator[Visitor]:
 
 
 @asynccontextmanager
-async def visitors(chromium: Browser, url: str) -> AsyncIterator[Meet]:
-    contexts = []
+async def visitors(
+    chromium: Browser, url: str, model: ScriptedModelServer | None = None
+) -> AsyncIterator[Meet]:
+    """Bring people, and leave nothing of theirs under way when they go, and no script."""
+    brought: list[Visitor] = []
 
     async def bring(
         name: str,
@@ -183,12 +195,20 @@ async def visitors(chromium: Browser, url: str) -> AsyncIterator[Meet]:
             **options,
         )
         context.set_default_timeout(PATIENCE_MS)
-        contexts.append(context)
         visitor = Visitor(context, await context.new_page(), url)
+        brought.append(visitor)
         if name:
             await visitor.sign_in(name, operator=operator)
         return visitor
 
-    yield bring
-    for context in contexts:
-        await context.close()
+    try:
+        yield bring
+        if model is not None:
+            for request in model.requests:
+                model.release(request)
+            for visitor in brought:
+                await visitor.at_rest()
+            model.forget_scripts()
+    finally:
+        for visitor in brought:
+            await visitor.context.close()

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 
 from tests.support.oauth_server.serving import loopback_socket, served
 
-SEND_SECONDS = 1
-"""How long a letter is waited for."""
+SEND_SECONDS = 3
+"""How long a letter is waited for: long enough to hand it over, as nobody ever answers."""
 POLICY: dict[str, Any] = {
     "open": "always",
     "note": "first_use",

@@ -190,8 +190,9 @@ class TestADecisionThatWasTakenElsewhere:
         await notice.get_by_role("button", name="Close this notice").click()
         await expect(notice).to_have_count(0)
         assert other.complaints_except(LATE) == []
-        is_over.set()
         assert ada.complaints == []
+        is_over.set()
+        await other.page.unroute_all(behavior="wait")
 
     async def test_is_told_to_whoever_is_about_to_decide(
         self, tools: ToolStack, welcome: Meet
@@ -216,9 +217,9 @@ class TestACallOfWhichNobodyKnowsWhatCame:
         self, tools: ToolStack, welcome: Meet
     ) -> None:
         ada = await welcome("Ada who waits in vain")
-        tools.model.enqueue(uses(("office__send", {"to": "Grace"})))
+        tools.model.enqueue(uses(("post__send", {"to": "Grace"})))
         await ada.say("Write to Grace.")
-        card = asked(ada, "What became of “office · send”")
+        card = asked(ada, "What became of “post · send”")
         await expect(card).to_contain_text("Sent 1 time")
         await expect(card).to_contain_text("The server did not answer in time.")
         await expect(card.locator("[data-argument=to] pre")).to_have_text("Grace")

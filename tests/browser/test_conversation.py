@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 
 import pytest
 from playwright.async_api import Error as PlaywrightError
@@ -110,11 +111,9 @@ class TestAReload:
 
         stack.model.release(request)
         await ada.finished(ANSWER)
-        shown = [
-            *[("human", text) for text in await ada.questions.all_inner_texts()],
-            *[("ai", text) for text in await ada.answers.all_inner_texts()],
-        ]
-        assert shown == await ada.state()
+        await expect(ada.questions).to_have_text(["Count."])
+        await expect(ada.answers).to_have_text([ANSWER])
+        assert await ada.state() == [("human", "Count."), ("ai", ANSWER)]
         await ada.page.reload()
         await ada.finished(ANSWER)
         await expect(ada.answers).to_have_count(1)
@@ -159,10 +158,40 @@ class TestAFailure:
         await ada.finished("You said: And now?")
         assert ada.complaints_except("model_stream_cut: ") == []
 
+    async def test_that_is_read_again_loses_no_message_that_is_sent_meanwhile(
+        self, stack: Stack, meet: Meet
+    ) -> None:
+        ada = await meet("Ada who cannot wait")
+        stack.model.enqueue(Script(text=ANSWER, cut_at=3))
+        await ada.say("Count.")
+        await expect(ada.failure).to_contain_text("broke off in the middle")
+        asked, may_go_on = asyncio.Event(), asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            asked.set()
+            await may_go_on.wait()
+            await route.continue_()
+
+        async def refuse(route: Route) -> None:
+            await route.abort()
+
+        await ada.page.route(re.compile("/runs/[^/]+/stream"), hold)
+        await ada.page.route("**/runs/stream", refuse)
+        await ada.page.reload()
+        await asked.wait()
+        await ada.say("And now?")
+        may_go_on.set()
+        await expect(ada.failure).to_contain_text("The service cannot be reached")
+        await ada.page.unroute_all(behavior="wait")
+        await ada.failure.get_by_role("button", name="Try again").click()
+        await ada.finished("You said: And now?")
+        await expect(ada.typed).to_have_text(["Count.", "And now?"])
+
     async def test_is_what_a_screen_reader_is_told_and_not_that_it_was_answered(
         self, stack: Stack, meet: Meet
     ) -> None:
         ada = await meet("Ada who listens")
+        await ada.be_patient()
         await ada.listen()
         stack.model.enqueue(Script(text=ANSWER, cut_at=3))
         await ada.say("Count.")

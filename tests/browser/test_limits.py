@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 
 import pytest
+from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import DESKTOP, PHONE, Meet, Stack
@@ -21,6 +23,13 @@ REFUSED = "Failed to load resource: the server responded with a status of 429"
 WATCH = """() => {
   window.waited = false;
   const look = () => { window.waited ||= document.querySelector("[data-waiting]") !== null; };
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+}"""
+# Whether the page has ever ceased to say that something runs.
+MISS = """() => {
+  window.missed = false;
+  const shown = document.querySelector("main");
+  const look = () => { window.missed ||= !shown.textContent.includes("Begun meanwhile"); };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
 }"""
 
@@ -103,6 +112,65 @@ class TestUsageAndLimits:
         await expect(ada.page.get_by_text("Nothing is running or waiting.")).to_be_visible()
         assert ada.complaints == []
 
+    async def test_knows_what_began_while_it_was_asking(
+        self, stack: Stack, meet: Meet, olga: Visitor
+    ) -> None:
+        ada = await meet("Ada on a slower line")
+        read, late = asyncio.Event(), asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            if "busy" not in (route.request.post_data or ""):
+                await route.continue_()
+                return
+            response = await route.fetch()
+            read.set()
+            await late.wait()
+            await route.fulfill(response=response)
+
+        await ada.page.route("**/threads/search", hold)
+        await ada.page.goto(f"{stack.url}/usage")
+        await read.wait()
+        held = await occupy(ada, stack, "Begun meanwhile")
+        await expect(of_limit(ada, "running")).to_contain_text("1 of 4 runs at once")
+        late.set()
+        await expect(row(ada, "Begun meanwhile")).to_contain_text("Running")
+        stack.model.release(held)
+        await expect(ada.page.get_by_text("Nothing is running or waiting.")).to_be_visible()
+        assert ada.complaints == []
+
+    async def test_takes_no_older_answer_for_what_it_was_told_since(
+        self, stack: Stack, meet: Meet, olga: Visitor
+    ) -> None:
+        ada = await meet("Ada whose answer is late")
+        read, late = asyncio.Event(), asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            response = await route.fetch()
+            read.set()
+            await late.wait()
+            with contextlib.suppress(PlaywrightError):  # it is not waited for any more
+                await route.fulfill(response=response)
+
+        async def begin_later(route: Route) -> None:
+            await read.wait()
+            await route.continue_()
+
+        await ada.page.route("**/me/limits", hold)
+        await ada.page.route("**/events", begin_later)
+        await ada.page.goto(f"{stack.url}/usage")
+        await read.wait()
+        held = await occupy(ada, stack, "Begun meanwhile")
+        await expect(row(ada, "Begun meanwhile")).to_contain_text("Running")
+        await ada.page.evaluate(MISS)
+        late.set()
+        await ada.page.unroute_all(behavior="wait")
+        # That nothing else is shown can only be waited out.
+        await ada.page.wait_for_timeout(400)
+        assert not await ada.page.evaluate("window.missed")
+        stack.model.release(held)
+        await expect(ada.page.get_by_text("Nothing is running or waiting.")).to_be_visible()
+        assert ada.complaints == []
+
     async def test_leads_into_the_conversation_and_back(
         self, stack: Stack, meet: Meet, olga: Visitor
     ) -> None:
@@ -134,7 +202,8 @@ class TestUsageAndLimits:
         await ada.page.get_by_role("button", name="Last 30 days").click()
         await expect(tokens.get_by_role("row")).to_have_count(31)
         cells = tokens.get_by_role("row").last.get_by_role("cell")
-        assert all(int(text) > 0 for text in await cells.all_inner_texts())
+        used = [re.compile(r"^[1-9]\d*$")] * await cells.count()
+        await expect(cells).to_have_text(used)
         assert ada.complaints == []
 
     async def test_goes_on_without_the_stream(self, stack: Stack, meet: Meet) -> None:
@@ -169,6 +238,7 @@ class TestAPlaceInTheChat:
         await expect(ada.page.get_by_text("The model is busy.")).to_be_visible()
         await ada.page.reload()
         await expect(place).to_be_visible()
+        await ada.be_patient()
         await ada.listen()
         stack.model.release(held)
         await ada.finished("You said: Is anybody there?")
@@ -179,6 +249,7 @@ class TestAPlaceInTheChat:
 
     async def test_is_not_shown_where_it_begins_at_once(self, stack: Stack, meet: Meet) -> None:
         ada = await meet("Ada who is served")
+        await ada.be_patient()
         await ada.page.evaluate(WATCH)
         for question in ("One?", "Two?"):
             await ada.say(question)
@@ -237,6 +308,7 @@ class TestALimitInTheChat:
         await limit(olga, ada, tokens_per_day=1)
         await ada.say("Hello")
         await ada.finished("You said: Hello")
+        await ada.settled(calls=1)
         await ada.composer.fill("And again")
         await ada.composer.press("Enter")
         await expect(ada.failure).to_contain_text("Your tokens are used up for now.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import zipfile
@@ -10,18 +11,19 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
-from playwright.async_api import Download, Locator, Request, expect
+from playwright.async_api import Download, Locator, Request, Route, expect
 
 from app.erasure.receipts import verify_receipt
 from tests.browser.conftest import PHONE, Meet, Stack
 from tests.browser.pages import FINGER, SMALL, open_page
 from tests.browser.queueing import workers
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import LOOK_SECONDS, Visitor
 from tests.support.frozen import frozen
 
 pytestmark = pytest.mark.browser
 
 CANARY = "Canary sentence about the lighthouse"
+RUNNING = 409
 GONE = "Failed to load resource: the server responded with a status of 403"
 
 
@@ -36,6 +38,14 @@ async def saved(visitor: Visitor, link: Locator) -> tuple[Download, Path]:
         await link.click()
     download = await downloading.value
     return download, Path(await download.path())
+
+
+async def take_along(visitor: Visitor) -> None:
+    """Have everything, once the service knows as well that the one before has come whole."""
+    url = f"{visitor.base_url}/me/export"
+    while (answer := await visitor.context.request.get(url)).status == RUNNING:  # noqa: ASYNC110
+        await asyncio.sleep(LOOK_SECONDS)
+    assert answer.ok
 
 
 async def leave(visitor: Visitor, *, word: str = "DELETE") -> None:
@@ -95,7 +105,7 @@ class TestMyData:
         await anna.enter("Anna die alles zehnmal hat")
         await expect(anna.page.get_by_role("textbox", name="Nachricht")).to_be_visible()
         for _ in range(10):
-            assert (await anna.context.request.get(f"{anna.base_url}/me/export")).ok
+            await take_along(anna)
         await anna.page.goto(f"{anna.base_url}/data")
         await anna.page.get_by_role("link", name="Alles herunterladen").click()
         alert = anna.page.get_by_role("alert", name="Das kann gerade nicht beginnen")
@@ -106,6 +116,14 @@ class TestMyData:
         ada = await meet("Ada with two tabs and a chat")
         await ada.say(CANARY)
         await ada.finished(f"You said: {CANARY}")
+        heard = asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            await heard.wait()
+            await route.continue_()
+
+        # The list learns of it only when the chat could not be saved.
+        await ada.page.route("**/threads/search", hold)
         gone = f"{ada.base_url}/threads/{ada.thread_id}"
         assert (await ada.context.request.delete(gone)).ok
         await ada.page.get_by_role("button", name=f"More about the chat “{CANARY}”").click()
@@ -114,6 +132,8 @@ class TestMyData:
         await expect(alert).to_contain_text("This chat is not there any more.")
         await alert.get_by_role("button", name="Close").click()
         await expect(alert).to_be_hidden()
+        heard.set()
+        await expect(ada.chats).to_have_count(0)
 
     async def test_fits_a_phone_and_is_said_in_german(self, meet: Meet) -> None:
         anna = await meet("", viewport=PHONE, locale="de-DE", has_touch=True)
@@ -148,6 +168,7 @@ class TestLeaving:
         ada = await meet("Ada who leaves for good")
         await ada.say(CANARY)
         await ada.finished(f"You said: {CANARY}")
+        await ada.at_rest()
         before = str((await ada.get("/me"))["user_id"])
         other = await ada.another_tab()
         await open_page(ada, "My data")

@@ -67,6 +67,7 @@ class TestStop:
         self, stack: Stack, meet: Meet
     ) -> None:
         ada = await meet("Ada who listens and stops")
+        await ada.be_patient()
         await ada.listen()
         await ask(ada, stack)
         await ada.stop_button.click()

@@ -109,7 +109,6 @@ class TestAToolThatWasUsed:
         self, tools: ToolStack, welcome: Meet
     ) -> None:
         ada = await welcome("Ada at the station")
-        await ada.listen()
         tools.model.enqueue(uses(("travel__platform", {})))
         tools.model.enqueue(Script(text="Seven."))
         await ada.say("Which platform?")
@@ -119,6 +118,7 @@ class TestAToolThatWasUsed:
         await expect(running).to_contain_text(re.compile(r"Running · [1-9]\d* s"))
         await ada.page.reload()
         await expect(running).to_contain_text("25% · asking the station")
+        await ada.be_patient()
         await ada.listen()
         tools.travel.go_on.set()
         await ada.finished("Seven.")

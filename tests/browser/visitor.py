@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
 from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page, expect
 
+PATIENCE = 60.0
+LOOK_SECONDS = 0.05
 # Whatever the live region says, in order, however short a time it says it.
 LISTEN = """() => {
   window.heard = [];
@@ -18,6 +21,16 @@ LISTEN = """() => {
   new MutationObserver(hear).observe(document.body, all);
   hear();
 }"""
+
+
+# What the page does once something has lasted for a moment, it does after minutes.
+PATIENT = """() => {
+  const later = window.setTimeout;
+  window.setTimeout = (act, ms, ...more) =>
+    later(act, ms >= 300 && ms < 1000 ? ms * 300 : ms, ...more);
+}"""
+NARROW = 768
+"""As wide as a screen is at most whose list of chats is behind a button, in pixels."""
 
 
 class Visitor:
@@ -50,6 +63,8 @@ class Visitor:
         await self.page.locator("[name=operator]").set_checked(operator)
         await self.page.locator("#name").fill(name)
         await self.page.keyboard.press("Enter")
+        # That page has a field as well: what is gone to before it is left would take its place.
+        await expect(self.page.locator("#name")).to_have_count(0)
         await expect(self.page.get_by_role("textbox")).to_be_visible()
 
     async def say(self, text: str) -> None:
@@ -65,6 +80,35 @@ class Visitor:
         await other.page.goto(self.page.url)
         await expect(other.composer).to_be_visible()
         return other
+
+    async def be_patient(self) -> None:
+        """Take no moment of a slow machine for a wait worth telling, until the page is left."""
+        await self.page.evaluate(PATIENT)
+
+    async def resize(self, screen: dict[str, int]) -> None:
+        """Look at the page on another screen, once it is laid out for that."""
+        width, height = screen["width"], screen["height"]
+        await self.page.set_viewport_size({"width": width, "height": height})
+        await expect(self.page.locator("aside")).to_have_count(0 if width <= NARROW else 1)
+
+    async def at_rest(self) -> None:
+        """Return once nothing goes on in any chat of this person's, or there is no such person.
+
+        What asks or has ended is no longer busy; a run that is held has to be let go before.
+        """
+        url = f"{self.base_url}/threads/search"
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                answer = await self.context.request.post(url, data={"status": "busy", "limit": 1})
+                if not answer.ok or await answer.json() == []:
+                    return
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def settled(self, calls: int) -> None:
+        """Return once so many calls of a model are settled, a little after their answers' end."""
+        async with asyncio.timeout(PATIENCE):
+            while (await self.get("/me/usage"))["total"]["calls"] < calls:  # noqa: ASYNC110
+                await asyncio.sleep(LOOK_SECONDS)
 
     async def listen(self) -> None:
         """Listen to what a screen reader is told, from now on until the page is left."""

@@ -23,7 +23,7 @@ from app.bench.chaos.witness import install_witness
 from tenancy.database.engine import create_engine
 from tests.support.deployment import Deployment
 from tests.support.faulty.fault import Fault
-from tests.support.processes import StoaProcess
+from tests.support.processes import PATIENCE, StoaProcess
 
 
 @dataclass
@@ -88,7 +88,8 @@ class Stage:
         self.origins.clear()
         proof = Proof(self.owner, self._clients, self.origins, self._people, self._headers)
         assert await proof.ended() == []
-        assert not [each for each in families if each.is_running()]
+        _, left = await asyncio.to_thread(psutil.wait_procs, families, PATIENCE)
+        assert not left
 
 
 @asynccontextmanager

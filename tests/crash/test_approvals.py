@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.crash.stage import Stage
-from tests.support.deployment import QUICK_LEASE
+from tests.support.deployment import STEADY_LEASE
 from tests.support.faulty.fault import Fault
 from tests.support.frames import new_thread, read_run, start_run
 from tests.support.model_server import Script, ToolCall
@@ -37,7 +37,7 @@ def settings(server: RecordingServer, tmp_path_factory: pytest.TempPathFactory) 
     catalogue = tmp_path_factory.mktemp("asking") / "mcp.json"
     entry = {"url": server.url, "stoa": {"approval": "always"}}
     catalogue.write_text(json.dumps({"mcpServers": {"notes": entry}}), encoding="utf-8")
-    return {"STOA_MCP_CONFIG": str(catalogue), **QUICK_LEASE}
+    return {"STOA_MCP_CONFIG": str(catalogue), **STEADY_LEASE}
 
 
 @dataclass
@@ -108,6 +108,7 @@ class TestAQuestionToAPerson:
         turn = await begin(stage, web, name)
         await doomed.died()
         await rescuer.let_go()
+        await stage.deployment.lease_over(doomed)
         assert await turn.status() == "interrupted"
         assert (await turn.asked())["arguments"] == {"text": name}
         assert name not in str(server.calls)
@@ -140,6 +141,7 @@ class TestADecision:
         rescuer = await stage.deployment.prepare_worker(**settings)
         await doomed.died()
         await rescuer.let_go()
+        await stage.deployment.lease_over(doomed)
         await assert_done_once(turn, server, name)
         await rescuer.kill()
 

@@ -12,7 +12,7 @@ import pytest
 from app.bench.chaos.client import Person
 from app.bench.chaos.promises import Promise
 from tests.crash.stage import Stage, new_thread
-from tests.support.deployment import QUICK_LEASE
+from tests.support.deployment import STEADY_LEASE
 from tests.support.faulty.fault import Fault
 from tests.support.model_server import Script
 from tests.support.processes import StoaProcess
@@ -44,7 +44,7 @@ async def half_answered(stage: Stage) -> Answering:
 
 async def cancel_unanswered(answering: Answering, web: StoaProcess, headers: Any) -> None:
     """Cancel at a web process that dies once it has accepted."""
-    async with httpx.AsyncClient(trust_env=False, headers=headers) as client:
+    async with httpx.AsyncClient(trust_env=False, headers=headers, timeout=60) as client:
         with pytest.raises(httpx.TransportError):
             await client.post(f"{web.url}{answering.run.location}/cancel")
     await web.died()
@@ -53,12 +53,15 @@ async def cancel_unanswered(answering: Answering, web: StoaProcess, headers: Any
 class TestACancelThatWasAccepted:
     async def test_holds_though_the_worker_dies_as_it_follows(self, stage: Stage) -> None:
         await stage.open_web()
-        doomed = await stage.deployment.start_faulty_worker(Fault("cancel.followed"), **QUICK_LEASE)
-        rescuer = await stage.deployment.prepare_worker(**QUICK_LEASE)
+        doomed = await stage.deployment.start_faulty_worker(
+            Fault("cancel.followed"), **STEADY_LEASE
+        )
+        rescuer = await stage.deployment.prepare_worker(**STEADY_LEASE)
         answering = await half_answered(stage)
         await answering.person.stop(answering.run, action="interrupt", wait=False)
         await doomed.died()
         await rescuer.let_go()
+        await stage.deployment.lease_over(doomed)
         await answering.reading
         assert await answering.state() == "cancelled"
         await stage.assert_whole()
@@ -67,7 +70,7 @@ class TestACancelThatWasAccepted:
     async def test_holds_though_the_web_process_dies_before_it_tells_anybody(
         self, stage: Stage
     ) -> None:
-        worker = await stage.deployment.start_worker(**QUICK_LEASE)
+        worker = await stage.deployment.start_worker(**STEADY_LEASE)
         answering = await half_answered(stage)
         doomed = await stage.deployment.start_web(fault=Fault("cancel.accepted"))
         await cancel_unanswered(answering, doomed, stage.headers_of(answering.person))
@@ -77,7 +80,7 @@ class TestACancelThatWasAccepted:
         await worker.terminate()
 
     async def test_holds_though_everything_dies(self, stage: Stage) -> None:
-        worker = await stage.deployment.start_worker(**QUICK_LEASE)
+        worker = await stage.deployment.start_worker(**STEADY_LEASE)
         answering = await half_answered(stage)
         doomed = await stage.deployment.start_web(fault=Fault("cancel.accepted"))
         # It hears of the cancel only from the database.
@@ -85,7 +88,8 @@ class TestACancelThatWasAccepted:
         await cancel_unanswered(answering, doomed, stage.headers_of(answering.person))
         await worker.kill()
         await stage.kill_webs()
-        await asyncio.gather(stage.open_web(), stage.deployment.start_worker(**QUICK_LEASE))
+        await asyncio.gather(stage.open_web(), stage.deployment.start_worker(**STEADY_LEASE))
+        await stage.deployment.lease_over(worker)
         await answering.reading
         assert await answering.state() == "cancelled"
         await stage.assert_whole()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -21,9 +20,9 @@ import pytest
 
 from tests.crash.stage import Stage
 from tests.crash.turns import World, scripted
-from tests.support.deployment import QUICK_LEASE
+from tests.support.deployment import STEADY_LEASE
 from tests.support.faulty.fault import Fault
-from tests.support.processes import PATIENCE, StoaProcess
+from tests.support.processes import StoaProcess
 from tests.support.tool_servers.tickets import SOURCE, TicketsFile, arguments, tickets_over_http
 
 log = logging.getLogger(__name__)
@@ -94,7 +93,7 @@ async def settings(tmp_path: Path, server: str, file: TicketsFile) -> AsyncItera
             "STOA_MCP_SANDBOX": "none",
             "STOA_MAX_ATTEMPTS": "1000",
             "STOA_MODEL_CONTEXT": "16384",
-            **QUICK_LEASE,
+            **STEADY_LEASE,
         }
 
 
@@ -146,18 +145,13 @@ async def die_one_after_the_other(
     await current.let_go()
     for fault in faults[1:]:
         coming = await deployment.prepare_faulty_worker(fault, **settings)
-        await gone(current)
+        await current.died()
         await coming.let_go()
+        await deployment.lease_over(current)
         current = coming
     rescuers = [await deployment.prepare_worker(**settings) for _ in range(2)]
-    await gone(current)
+    await current.died()
     for rescuer in rescuers:
         await rescuer.let_go()
+    await deployment.lease_over(current)
     return rescuers
-
-
-async def gone(worker: StoaProcess) -> None:
-    """Return once a worker was killed; on a busy machine one may lose its lease before."""
-    async with asyncio.timeout(PATIENCE):
-        status = await worker.process.wait()
-    assert status == -signal.SIGKILL or "lost its lease" in worker.output, worker.output

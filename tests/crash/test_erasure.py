@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from app.tools.stdio.folders import owner_folder
 from tenancy.principal import UserId
 from tests.crash.stage import Stage
 from tests.crash.traces import Traces
-from tests.support.deployment import QUICK_LEASE, Deployment
+from tests.support.deployment import STEADY_LEASE, Deployment
 from tests.support.faulty.fault import Fault
 from tests.support.frames import new_thread, read_run, start_run
 from tests.support.model_server import Body, Script, ToolCall, last_user_text
@@ -41,9 +40,6 @@ DEATHS = (
     "erasure.verified",
     "erasure.signed",
 )
-
-SHORT_LEASE = {"STOA_LEASE_SECONDS": "1", "STOA_HEARTBEAT_SECONDS": "0.25"}
-"""Of those who are to die: the next goes on when it is over."""
 
 
 def scripted(body: Body) -> Script:
@@ -108,7 +104,7 @@ def place(tmp_path: Path, server: RecordingServer, stage: Stage) -> Place:
         "STOA_SIGNING_KEYS": keys_of("signing"),
         "STOA_TOMBSTONE_FOLDER": str(tmp_path / "tombstones"),
         "STOA_SEAT_COOLDOWN_SECONDS": "0.2",
-        **QUICK_LEASE,
+        **STEADY_LEASE,
     }
     return Place(tmp_path, settings, [tmp_path, stage.deployment.logs])
 
@@ -168,7 +164,15 @@ def children_of(*workers: StoaProcess) -> list[psutil.Process]:
         for worker in workers
         for child in psutil.Process(worker.process.pid).children(recursive=True)
     ]
-    return [each for each in found if str(QUICK) in each.cmdline()]
+    return [each for each in found if is_server(each)]
+
+
+def is_server(process: psutil.Process) -> bool:
+    """Whether it is one, and still there."""
+    try:
+        return str(QUICK) in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def connected(worker: StoaProcess, server: RecordingServer) -> bool:
@@ -179,13 +183,12 @@ def connected(worker: StoaProcess, server: RecordingServer) -> bool:
 
 
 async def die_at(point: str, deployment: Deployment, settings: dict[str, Any]) -> None:
-    """Have a worker die at a point; on a busy machine one may lose its lease before."""
-    status = 0
-    while status != -signal.SIGKILL:
-        doomed = await deployment.start_faulty_worker(Fault(point), **settings)
-        async with asyncio.timeout(PATIENCE):
-            status = await doomed.process.wait()
-        assert status == -signal.SIGKILL or "lost its lease" in doomed.output, doomed.output
+    """Have a worker die at a point, and the next one go on, as if its lease had run out."""
+    doomed = await deployment.start_faulty_worker(Fault(point), **settings)
+    await doomed.died()
+    await deployment.lease_over(doomed)
+    async with deployment.superuser() as database:
+        await database.execute("UPDATE erasures SET working_until = clock_timestamp()")
 
 
 async def under_way(
@@ -238,6 +241,7 @@ class TestSomebodyWhoLeavesWithEverythingUnderWay:
             zombie.freeze()
             async with leaver.client.stream("GET", "/events") as events:
                 await leaver.leave()
+                await deployment.lease_over(zombie)
                 async for _ in events.aiter_raw():
                     pass  # to its end
             erasure = await leaver.left()
@@ -263,6 +267,8 @@ class TestSomebodyWhoLeavesWithEverythingUnderWay:
         assert again["user_id"] != str(leaver.user_id)
         assert (await leaver.client.get("/connections/far")).json()["state"] == "needs_key"
         await asyncio.gather(web.kill(), first.kill(), second.kill())
+        for worker in (first, second):  # for which whoever leaves next would wait
+            await deployment.lease_over(worker)
 
 
 class TestAnErasure:
@@ -275,6 +281,7 @@ class TestAnErasure:
         leaver = await Leaver.arrived(stage, web, "patient")
         assert await leaver.hear(await leaver.say("Use")) == "success"
         await worker.kill()
+        await deployment.lease_over(worker)
         counted = "SELECT count(*) FROM {} WHERE user_id = $1"
         tables = ("threads", "runs", "run_events", "checkpoint_blobs", "connections", "store")
         async with deployment.superuser() as database:
@@ -286,7 +293,7 @@ class TestAnErasure:
 
         await leaver.leave()
         for point in DEATHS:
-            await die_at(point, deployment, {**place.settings, **SHORT_LEASE})
+            await die_at(point, deployment, place.settings)
         last = await deployment.start_worker(**place.settings)
         erasure = await leaver.left()
 

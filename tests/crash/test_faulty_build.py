@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.crash.stage import Stage, new_thread
-from tests.support.deployment import QUICK_LEASE
+from tests.support.deployment import STEADY_LEASE
 from tests.support.faulty.fault import Fault
 
 
@@ -11,7 +11,7 @@ class TestTheShippedProgram:
     async def test_reads_no_faults(self, stage: Stage) -> None:
         armed = Fault("claim.after").environment
         await stage.open_web()
-        worker = await stage.deployment.start_shipped_worker(**QUICK_LEASE, **armed)
+        worker = await stage.deployment.start_shipped_worker(**STEADY_LEASE, **armed)
         await stage.person().say_and_read(new_thread(), "Still there?")
         assert worker.process.returncode is None
         await stage.assert_whole()

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.crash.stage import Stage, new_thread
-from tests.support.deployment import QUICK_LEASE
+from tests.support.deployment import STEADY_LEASE
 from tests.support.faulty.fault import Fault
 from tests.support.frames import new_thread as made_thread
 from tests.support.frames import read_run, start_run
@@ -40,11 +40,12 @@ class TestAWorkerThatIsKilled:
     )
     async def test_leaves_its_run_to_another_one(self, stage: Stage, fault: Fault) -> None:
         person, thread_id = stage.person(), new_thread()
-        doomed = await stage.deployment.start_faulty_worker(fault, **QUICK_LEASE)
-        rescuer = await stage.deployment.prepare_worker(**QUICK_LEASE)
+        doomed = await stage.deployment.start_faulty_worker(fault, **STEADY_LEASE)
+        rescuer = await stage.deployment.prepare_worker(**STEADY_LEASE)
         reading = asyncio.create_task(person.say_and_read(thread_id, "Where were we?"))
         await doomed.died()
         await rescuer.let_go()
+        await stage.deployment.lease_over(doomed)
         await reading
         await person.say_and_read(thread_id, "And now?")
         await stage.assert_whole()
@@ -54,13 +55,14 @@ class TestAWorkerThatIsKilled:
         person, thread_id = stage.person(), new_thread()
         stalls = stage.deployment.stalls
         stage.deployment.model.enqueue(Script(text="never told", stall_at=1))
-        doomed = await stage.deployment.start_faulty_worker(Fault("drain.begun"), **QUICK_LEASE)
-        rescuer = await stage.deployment.prepare_worker(**QUICK_LEASE)
+        doomed = await stage.deployment.start_faulty_worker(Fault("drain.begun"), **STEADY_LEASE)
+        rescuer = await stage.deployment.prepare_worker(**STEADY_LEASE)
         reading = asyncio.create_task(person.say_and_read(thread_id, "Are you leaving?"))
         await stage.deployment.model.wait_for_stall(stalls + 1)
         doomed.process.terminate()
         await doomed.died()
         await rescuer.let_go()
+        await stage.deployment.lease_over(doomed)
         await reading
         await stage.assert_whole()
         await rescuer.kill()

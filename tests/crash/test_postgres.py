@@ -17,13 +17,15 @@ from app.bench.chaos.witness import survive_crashes
 from app.dev.postgres import EmbeddedPostgres
 from tests.crash.stage import Stage, new_thread, staged
 from tests.crash.written import Written
-from tests.support.deployment import QUICK_LEASE, deployed
+from tests.support.deployment import STEADY_LEASE, deployed
 from tests.support.model_server import Script
 from tests.support.postgres import PostgresServer
 from tests.support.tenancy import TestDatabase
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Longer than a process needs to end that cannot reach Postgres."""
+AGING_LEASE = {**STEADY_LEASE, "STOA_LEASE_SECONDS": "12"}
+"""A sixth of it is more than a busy machine needs to stop a call in."""
 _LOOK_SECONDS = 0.01
 PACE = 40
 """Words a second: an answer of the load below takes about half a second."""
@@ -63,8 +65,8 @@ class TestPostgresThatIsRestarted:
             stage.deployment.model.answer_with(Script(decode_tokens_per_second=PACE))
             web, worker, _ = await asyncio.gather(
                 stage.open_web(),
-                stage.deployment.start_worker(**QUICK_LEASE),
-                stage.deployment.start_worker(**QUICK_LEASE),
+                stage.deployment.start_worker(**STEADY_LEASE),
+                stage.deployment.start_worker(**STEADY_LEASE),
             )
             talks = [asyncio.create_task(_talk(stage, number)) for number in range(6)]
             for _ in range(3):
@@ -80,7 +82,7 @@ class TestPostgresThatIsRestarted:
     async def test_costs_no_call_that_waits_for_a_seat_and_none_that_is_to_be_settled(
         self, server: EmbeddedPostgres, tmp_path: Path
     ) -> None:
-        one_seat = {**QUICK_LEASE, "STOA_LEASE_SECONDS": "20", "STOA_OLLAMA_CAPACITY": "1"}
+        one_seat = {**STEADY_LEASE, "STOA_OLLAMA_CAPACITY": "1"}
         async with staged_on(server, tmp_path) as stage:
             model = stage.deployment.model
             model.enqueue(Script(text="You said: first", stall_at=1))
@@ -125,8 +127,8 @@ class TestAConnectionThatIsCutWithoutAWord:
         person, thread_id = stage.person(), new_thread()
         stage.deployment.model.enqueue(Script(text="never told", stall_at=1))
         async with Wire(lambda: (str(url.host), int(url.port or 5432))) as wire:
-            cut = await stage.deployment.start_worker(**QUICK_LEASE, **_through(wire, database))
-            other = await stage.deployment.prepare_worker(**QUICK_LEASE)
+            cut = await stage.deployment.start_worker(**AGING_LEASE, **_through(wire, database))
+            other = await stage.deployment.prepare_worker(**STEADY_LEASE)
             reading = asyncio.create_task(person.say_and_read(thread_id, "Hello?"))
             await stage.deployment.model.wait_for_stall()
             wire.silence()

@@ -28,8 +28,9 @@ class TestALeaseThatEndsWhileItsRunsAreSettled:
     ) -> None:
         for _ in range(RUNS):
             await queue_run(tenants, alice, await make_thread(tenants, alice))
-        worker_id = await make_worker(dispatch, LEASE_SECONDS)
+        worker_id = await make_worker(dispatch)
         claimed = await claim_runs(dispatch, worker_id, RUNS, RUNS)
+        assert await dispatch.renew_lease(worker_id, LEASE_SECONDS)
         over = asyncio.Event()
         reapers = [asyncio.create_task(_reap_until(dispatch, over)) for _ in range(2)]
         settled = [await _settle(tenants, run) for run in claimed]

@@ -11,12 +11,13 @@ import pytest
 from app.bench.chaos.client import Person
 from app.bench.chaos.promises import Promise
 from tests.crash.stage import Stage, new_thread
-from tests.support.deployment import QUICK_LEASE
+from tests.support.deployment import STEADY_LEASE
 from tests.support.model_server import RecordedRequest, Script
+from tests.support.processes import PATIENCE
 
 COOLDOWN_SECONDS = 1.0
 ONE_SEAT = {
-    **QUICK_LEASE,
+    **STEADY_LEASE,
     "STOA_OLLAMA_CAPACITY": "1",
     "STOA_SEAT_COOLDOWN_SECONDS": str(COOLDOWN_SECONDS),
 }
@@ -61,13 +62,17 @@ class Seats:
     async def wait_for_calls(self, seated: int, waiting: int) -> None:
         """Until so many calls have a seat, and so many wait for one."""
         sql = "SELECT count(seat), count(*) - count(seat) FROM model_calls"
-        async with self.stage.deployment.superuser() as connection, asyncio.timeout(20):
+        async with self.stage.deployment.superuser() as connection, asyncio.timeout(PATIENCE):
             while tuple(await connection.fetchrow(sql)) != (seated, waiting):  # noqa: ASYNC110 - rows
                 await asyncio.sleep(_LOOK_SECONDS)
 
     async def assert_charged(self) -> None:
         """All that the model said to the end was charged, once, and no seat is taken."""
         await self.wait_for_calls(0, 0)
+        async with asyncio.timeout(PATIENCE):
+            # The model notes an end when the worker may have heard of it already.
+            while not all(each.finished_at or each.disconnected_at for each in self.model.requests):  # noqa: ASYNC110
+                await asyncio.sleep(_LOOK_SECONDS)
         whole = [each for each in self.model.requests if each.finished_at is not None]
         async with self.stage.deployment.superuser() as connection:
             charged = await connection.fetchval("SELECT sum(output_tokens) FROM usage_hours")
@@ -98,14 +103,14 @@ class TestAWorkerThatIsKilledInMidAnswer:
         await seats.wait_for_calls(1, 1)
         async with deployment.superuser() as connection:
             await doomed.kill()
-            lease_until = await connection.fetchval("SELECT max(lease_until) FROM workers")
             seats.model.enqueue(HALF)
             await rescuer.let_go()
+            over_since = await deployment.lease_over(doomed)
             next_one = await seats.model.wait_for_stall(2)
             seat = await connection.fetchrow(
                 "SELECT granted_at, user_id FROM model_calls WHERE seat IS NOT NULL"
             )
-            assert (seat["granted_at"] - lease_until).total_seconds() >= COOLDOWN_SECONDS
+            assert (seat["granted_at"] - over_since).total_seconds() >= COOLDOWN_SECONDS
             held_back = await connection.fetchval(
                 "SELECT max(vtime) FROM model_users WHERE user_id <> $1", seat["user_id"]
             )

@@ -16,7 +16,7 @@ import pytest
 from app.tools.mcp.made import HAPPENED, LEFT_OUT
 from app.tools.mcp.sending import IDEMPOTENCY_KEY
 from tests.crash.stage import Stage, new_thread
-from tests.support.deployment import QUICK_LEASE
+from tests.support.deployment import STEADY_LEASE
 from tests.support.faulty.fault import Fault
 from tests.support.frames import read_run, start_run
 from tests.support.model_server import Script, ToolCall
@@ -63,7 +63,7 @@ def tools(server: RecordingServer, tmp_path_factory: pytest.TempPathFactory) -> 
     catalogue = tmp_path_factory.mktemp("tools") / "mcp.json"
     entry = {"url": server.url, "stoa": {"trust": TRUSTED}}
     catalogue.write_text(json.dumps({"mcpServers": {"notes": entry}}), encoding="utf-8")
-    return {"STOA_MCP_CONFIG": str(catalogue), **QUICK_LEASE}
+    return {"STOA_MCP_CONFIG": str(catalogue), **STEADY_LEASE}
 
 
 @dataclass
@@ -127,6 +127,7 @@ async def died(
     location = await start_run(client, thread_id, "Write it down.", if_not_exists="create")
     await doomed.died()
     await rescuer.let_go()
+    await stage.deployment.lease_over(doomed)
     try:
         yield Turn(client, server, location, thread_id)
     finally:

@@ -14,11 +14,13 @@ from tests.support.service import RunningService, running_service
 async def service(shared_service: RunningService) -> AsyncIterator[RunningService]:
     """A running service with a worker, and nothing of this test's under way at its end.
 
-    A run that went on would take the script that the next test gives the model. One that the model
-    keeps waiting, or that waits behind such a one, takes none.
+    A run that went on would take the script that the next test gives the model, and a script that
+    was left would be the answer to the next test's run. A run that the model keeps waiting, or that
+    waits behind such a one, takes none.
     """
     yield shared_service
     await shared_service.asks_no_model()
+    shared_service.model.forget_scripts()
 
 
 @pytest.fixture(scope="session")

@@ -200,12 +200,15 @@ class TestOneConnectionForAll:
             assert (await connection.execute(BOUND)).scalar() == ""
 
     async def test_a_cancelled_checkpoint_transaction_leaves_nothing_either(
-        self, database: TestDatabase, alice: Principal, bob: Principal
+        self,
+        database: TestDatabase,
+        alice: Principal,
+        bob: Principal,
+        superuser: asyncpg.Connection,
     ) -> None:
         pool = CheckpointPool(database.settings("service", pool_size=1))
         await pool.open()
         try:
-            started = asyncio.Event()
 
             async def write_and_wait() -> None:
                 async with pool.transaction(alice.user_id, write=True) as cursor:
@@ -213,12 +216,11 @@ class TestOneConnectionForAll:
                         "INSERT INTO threads (user_id, thread_id, title) VALUES (%s, %s, 'lost')",
                         (alice.user_id, uuid4()),
                     )
-                    started.set()
                     await cursor.execute("SELECT pg_sleep(60)")
                     await cursor.fetchall()
 
             writing = asyncio.create_task(write_and_wait())
-            await started.wait()
+            await _until_asleep(superuser)
             writing.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await writing

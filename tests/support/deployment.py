@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from uuid import uuid4
@@ -15,6 +16,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from tests.support.faulty.fault import Fault
+from tests.support.held_ports import held_port
 from tests.support.issuer import AUDIENCE, TestIssuer
 from tests.support.model_server import ScriptedModelServer
 from tests.support.processes import (
@@ -34,7 +36,10 @@ QUICK_LEASE = {
     "STOA_HEARTBEAT_SECONDS": "0.5",
     "STOA_REAP_SECONDS": "0.2",
 }
-"""For tests that kill a worker and wait until its lease has run out."""
+"""For workers that are to outlive their lease: on a busy machine one may lose it before."""
+STEADY_LEASE = {**QUICK_LEASE, "STOA_LEASE_SECONDS": "60"}
+"""For all others: no pause of the machine's is as long. That of one that is dead has run out when
+:meth:`Deployment.lease_over` says so."""
 
 
 @dataclass
@@ -45,6 +50,7 @@ class Deployment:
     issuer: TestIssuer
     model: ScriptedModelServer
     logs: Path
+    _model_port: int
     _stack: AsyncExitStack = field(repr=False)
     _numbers: count[int] = field(default_factory=count)
 
@@ -115,10 +121,23 @@ class Deployment:
         """How many model calls have stalled so far: the next one has the number after it."""
         return sum(each.stalled_at is not None for each in self.model.requests)
 
+    async def lease_over(self, worker: StoaProcess) -> datetime:
+        """Let the lease of a worker that is dead, or stands still, be over, as if time had passed.
+
+        Returns since when it is.
+        """
+        async with self.superuser() as connection:
+            over: datetime = await connection.fetchval(
+                "UPDATE workers SET lease_until = clock_timestamp() WHERE pid = $1"
+                " RETURNING lease_until",
+                worker.process.pid,
+            )
+            assert over is not None, "it has no lease"
+            return over
+
     async def restart_model(self) -> None:
         """Start the model server again where it was, after a test stopped it."""
-        port = int(self.model.url.rpartition(":")[2])
-        self.model = await self._stack.enter_async_context(_model(port))
+        self.model = await self._stack.enter_async_context(_model(self._model_port))
 
     @asynccontextmanager
     async def superuser(self) -> AsyncIterator[asyncpg.Connection]:
@@ -166,11 +185,12 @@ async def deployed(template: TestDatabase, logs: Path) -> AsyncIterator[Deployme
     try:
         async with AsyncExitStack() as stack:
             issuer = await stack.enter_async_context(TestIssuer())
-            model = await stack.enter_async_context(_model())
-            yield Deployment(database, issuer, model, logs, stack)
+            port = stack.enter_context(held_port())
+            model = await stack.enter_async_context(_model(port))
+            yield Deployment(database, issuer, model, logs, port, stack)
     finally:
         await database.server.drop_database(database.name)
 
 
-def _model(port: int = 0) -> ScriptedModelServer:
+def _model(port: int) -> ScriptedModelServer:
     return ScriptedModelServer(slots=8, port=port)

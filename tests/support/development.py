@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 
 from app.dev.child import RunAs, end, start_guarded
-from app.dev.ports import free_port
 from tests.support import forked
 from tests.support.environment import inherited_environment
+from tests.support.held_ports import held_port
 
 READY = "Stoa is ready"
 STOA = (sys.executable, "-m", "app.cli")
@@ -54,25 +54,37 @@ class Command:
     def processes(self) -> dict[str, psutil.Process]:
         """Everything that runs below it now, by the name of the command."""
         self._seen = psutil.Process(self.pid).children(recursive=True)
-        return {_name(process): process for process in self._seen}
+        names = [(_name(process), process) for process in self._seen]
+        return {name: process for name, process in names if name is not None}
 
     async def leaves_nothing(self) -> bool:
         """Say whether all that :meth:`processes` saw is gone, or goes in a moment."""
-        _, alive = await asyncio.to_thread(psutil.wait_procs, self._seen, 10)
-        return not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
+        _, alive = await asyncio.to_thread(psutil.wait_procs, self._seen, 30)
+        return all(map(_is_dead, alive))
 
     def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
         """What a terminal's Ctrl-C sends."""
         self.process.send_signal(number)
 
 
-def _name(process: psutil.Process) -> str:
-    command = process.cmdline()
-    if "app.cli" in command:
-        return command[command.index("app.cli") + 1]
-    if "tests.support.forked" in command:
-        return process.name()
-    return Path(command[0]).name if command else process.name()
+def _name(process: psutil.Process) -> str | None:
+    """What it is called; None for one that is gone by now, as those of PostgreSQL's may be."""
+    try:
+        command = process.cmdline()
+        if "app.cli" in command:
+            return command[command.index("app.cli") + 1]
+        if not command or "tests.support.forked" in command:
+            return process.name()
+    except psutil.NoSuchProcess:
+        return None
+    return Path(command[0]).name
+
+
+def _is_dead(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 @asynccontextmanager
@@ -103,14 +115,15 @@ async def development(
     data: Path, ollama: str, *, at: int | None = None, **more: str
 ) -> AsyncIterator[str]:
     """``stoa dev`` on this folder with this model server, ready; yields its address."""
-    port = str(at or free_port())
-    arguments = ("dev", "--data", str(data), "--port", port)
-    async with forked_stoa(*arguments, environment={"STOA_OLLAMA_URL": ollama, **more}) as command:
-        assert await command.until(f"{READY}: http://localhost:{port}"), command.output
-        listening = asyncio.create_task(command.ended())
-        yield f"http://localhost:{port}"
-        command.interrupt()
-        await listening
+    environment = {"STOA_OLLAMA_URL": ollama, **more}
+    with held_port(at or 0) as port:
+        arguments = ("dev", "--data", str(data), "--port", str(port))
+        async with forked_stoa(*arguments, environment=environment) as command:
+            assert await command.until(f"{READY}: http://localhost:{port}"), command.output
+            listening = asyncio.create_task(command.ended())
+            yield f"http://localhost:{port}"
+            command.interrupt()
+            await listening
 
 
 @asynccontextmanager

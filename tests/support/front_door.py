@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from tests.support.issuer import TestIssuer
 from tests.support.oauth_server.serving import loopback_socket, served
 
+PATIENCE = 30.0
 _PUBLIC = "/.well-known/oauth-client.json"
 _HANDED_ON = ("accept", "content-type", "origin", "sec-fetch-site", "sec-fetch-mode")
 
@@ -33,7 +34,9 @@ class FrontDoor:
 
     def browser(self, person: str) -> httpx.AsyncClient:
         """A browser in which somebody is signed in. The caller closes it."""
-        return httpx.AsyncClient(base_url=self.url, cookies={"person": person}, trust_env=False)
+        return httpx.AsyncClient(
+            base_url=self.url, cookies={"person": person}, trust_env=False, timeout=PATIENCE
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,7 +54,7 @@ class FrontDoor:
         headers = {name: request.headers[name] for name in _HANDED_ON if name in request.headers}
         if person is not None:
             headers |= issuer.headers(person)
-        async with httpx.AsyncClient(trust_env=False, timeout=20) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as http:
             target = request.url.replace(scheme="http", netloc=url.removeprefix("http://"))
             answer = await http.request(
                 request.method, str(target), content=await request.body(), headers=headers

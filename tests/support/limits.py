@@ -12,7 +12,7 @@ import orjson
 from tests.support.service import RunningService
 
 PATIENCE = 30.0
-LOOK_SECONDS = 0.02
+LOOK_SECONDS = 0.05
 
 
 async def limit(

@@ -17,7 +17,7 @@ from tenancy.principal import ClaimedRun, UserId
 from tenancy.scheduler.seats import PoolFailure, Seat
 
 QUICK = ModelTiming(retry_seconds=0.01)
-END_SECONDS = 5.0
+END_SECONDS = 30.0
 
 
 @dataclass

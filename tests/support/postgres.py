@@ -22,10 +22,13 @@ import asyncpg
 from sqlalchemy.engine import URL, make_url
 
 from app.dev.postgres import EmbeddedPostgres
+from app.dev.postgres.orphan import children_ended
 from tenancy.migrate import RoleDsns, migrate
 
 Role = Literal["owner", "service", "dispatch", "maintenance"]
 ROLES: Final[tuple[Role, ...]] = ("service", "dispatch", "maintenance")
+_PATIENCE = 60.0
+_LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class PostgresServer:
 
     async def copy_database(self, source: str, name: str) -> None:
         """Create a database as a copy of one that nobody is connected to: faster than migrating."""
-        await self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{source}"')
+        await self._execute_alone(f'CREATE DATABASE "{name}" TEMPLATE "{source}"')
 
     async def template(self) -> str:
         """A migrated, empty database that nobody is connected to: made once, to be copied."""
@@ -71,12 +74,21 @@ class PostgresServer:
 
     async def drop_database(self, name: str) -> None:
         """Drop a database, whoever is connected to it."""
-        await self._execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        await self._execute_alone(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     async def drop_roles(self) -> None:
         """Drop the roles made for this server object, once their databases are gone."""
         for role in ROLES:
             await self._execute(f'DROP ROLE IF EXISTS "stoa_{role}_{self.suffix}"')
+
+    async def _execute_alone(self, statement: str) -> None:
+        """What wants nobody connected: a session that was ended may take a while to go."""
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                try:
+                    return await self._execute(statement)
+                except asyncpg.ObjectInUseError:
+                    await asyncio.sleep(_LOOK_SECONDS)
 
     async def _execute(self, statement: str) -> None:
         dsn = self.superuser.render_as_string(hide_password=False)
@@ -119,6 +131,7 @@ async def _embedded() -> AsyncIterator[PostgresServer]:
         yield PostgresServer(_plain(postgres.dsn("owner", "postgres")))
     finally:
         await postgres.stop(hurry=True)
+        await children_ended(folder / "postgres")  # of a server that was too slow, and was killed
         shutil.rmtree(folder)
 
 

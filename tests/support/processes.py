@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import socket
 import sys
@@ -15,16 +16,16 @@ import httpx
 import psutil
 
 from app.dev.child import start_guarded
-from app.dev.ports import free_port
 from tests.support import forked
 from tests.support.development import STOA
 from tests.support.environment import inherited_environment
 from tests.support.faulty.fault import Fault
+from tests.support.held_ports import held_port
 from tests.support.tls import NO_AUTHORITY
 
 FAULTY = (sys.executable, "-m", "tests.support.faulty")
 """``stoa`` with a fault armed."""
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Longer than any start takes on a busy machine; a process that ends is noticed at once."""
 _LOOK_EVERY = 0.02
 
@@ -80,13 +81,15 @@ class StoaProcess:
         async with asyncio.timeout(PATIENCE):
             assert await self.process.wait() == -signal.SIGKILL, self.output
 
-    async def stopped(self) -> None:
-        """Return once it stands still, as after SIGSTOP."""
-        process = psutil.Process(self.process.pid)
+    async def stopped(self) -> bool:
+        """Return once it stands still, as after SIGSTOP; False if it ends instead."""
         async with asyncio.timeout(PATIENCE):
-            while process.status() != psutil.STATUS_STOPPED:
-                self._assert_alive()
+            while self.process.returncode is None:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if psutil.Process(self.process.pid).status() == psutil.STATUS_STOPPED:
+                        return True
                 await asyncio.sleep(_LOOK_EVERY)
+        return False
 
     async def logged(self, text: str) -> None:
         """Return once it has logged this."""
@@ -118,13 +121,13 @@ async def web_process(
     *,
     shipped: bool = False,
 ) -> AsyncIterator[StoaProcess]:
-    """``stoa web``, ready; killed when the block ends."""
-    port = port or free_port()
-    options = ("--port", str(port))
-    async with _running("web", environment, log, *options, fault=fault, shipped=shipped) as web:
-        web.url = f"http://127.0.0.1:{port}"
-        await web.answering()
-        yield web
+    """``stoa web``, ready; killed when the block ends. Until then its port is nobody else's."""
+    with held_port(port or 0) as held:
+        options = ("--port", str(held))
+        async with _running("web", environment, log, *options, fault=fault, shipped=shipped) as web:
+            web.url = f"http://127.0.0.1:{held}"
+            await web.answering()
+            yield web
 
 
 @asynccontextmanager

@@ -29,7 +29,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.tls import NO_AUTHORITY
 from tests.support.vaults import keys_of
 
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 _LOOK_SECONDS = 0.05
 _GOING_ON = """
 SELECT count(DISTINCT thread_id) FROM runs
@@ -77,7 +77,7 @@ class RunningService:
         client = httpx.AsyncClient(
             base_url=url or self.url,
             headers=headers,
-            timeout=20,
+            timeout=_PATIENCE,
             trust_env=False,
             verify=NO_AUTHORITY,
         )
@@ -86,7 +86,12 @@ class RunningService:
 
     def sdk(self, subject: str, *, url: str | None = None) -> LangGraphClient:
         """LangGraph's own client for a person. Closed with the service."""
-        client = get_client(url=url or self.url, headers=self.issuer.headers(subject), api_key=None)
+        client = get_client(
+            url=url or self.url,
+            headers=self.issuer.headers(subject),
+            api_key=None,
+            timeout=(_PATIENCE, 300, 300, _PATIENCE),
+        )
         self._stack.push_async_callback(client.aclose)
         return client
 
@@ -105,7 +110,9 @@ class RunningService:
         connection = await asyncpg.connect(self.postgres.dsn("owner", self.database))
         try:
             async with asyncio.timeout(_PATIENCE):
-                while await connection.fetchval(_GOING_ON) > self.model.stalled:  # noqa: ASYNC110
+                while (  # noqa: ASYNC110
+                    await connection.fetchval(_GOING_ON) > await self.model.count_stalled()
+                ):
                     await asyncio.sleep(_LOOK_SECONDS)
         finally:
             await connection.close()

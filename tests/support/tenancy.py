@@ -29,7 +29,10 @@ from tests.support.databases import Databases
 from tests.support.postgres import PostgresServer, Role, postgres_server
 
 ASSISTANT = UUID("00000000-0000-4000-8000-00000000a9e7")
-LEASE_SECONDS = 60.0
+LEASE_SECONDS = 600.0
+"""Longer than any test takes, on a machine however busy: a lease is over where a test says so."""
+PATIENCE = 60.0
+"""How long a test's own connections wait for what comes, in seconds."""
 MODEL = "smollm2:latest"
 """The default model, by whose use claims are ordered."""
 
@@ -49,7 +52,14 @@ class TestDatabase:
 
     def settings(self, role: Role, pool_size: int = 4) -> DatabaseSettings:
         """How a process of ours would reach it."""
-        return DatabaseSettings(dsn=self.dsn(role), pool_size=pool_size, statement_timeout=20)
+        return DatabaseSettings(
+            dsn=self.dsn(role),
+            pool_size=pool_size,
+            statement_timeout=PATIENCE,
+            idle_in_transaction_timeout=PATIENCE,
+            connect_timeout=PATIENCE,
+            acquire_timeout=PATIENCE,
+        )
 
     def role_dsns(self) -> RoleDsns:
         """What ``migrate`` wants to know."""
@@ -158,6 +168,15 @@ async def alice(tenants: TenantDatabase) -> Principal:
 async def bob(tenants: TenantDatabase) -> Principal:
     """Another person."""
     return await sign_in(tenants, "bob")
+
+
+@pytest.fixture
+async def whole_day() -> None:
+    """Of which so much is left that a test ends on the day on which it begins."""
+    now = datetime.now(UTC)
+    tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    if tomorrow - now < timedelta(minutes=2):
+        await asyncio.sleep((tomorrow - now).total_seconds())
 
 
 def identity(subject: str, issuer: str = "https://issuer.test") -> Identity:

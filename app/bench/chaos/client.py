@@ -27,6 +27,8 @@ PATIENCE = 120.0
 _PAUSE = 0.1
 _AWAY = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
 """Answers that ask to be asked again."""
+_LOST = (httpx.TransportError, AttributeError)
+"""How a connection breaks: the latter where anyio looks at a socket that uvloop has closed."""
 _STREAM_MODES = ("values", "messages-tuple")
 
 
@@ -89,7 +91,7 @@ class Person:
             while promise is None:
                 url = f"{await self._origin()}/threads/{thread_id}/runs/stream"
                 request = self._http.stream("POST", url, json=body, headers=headers)
-                with suppress(httpx.TransportError, Broken):
+                with suppress(*_LOST, Broken):
                     async with request as response:
                         if not await self._is_answer(response):
                             continue
@@ -107,7 +109,7 @@ class Person:
             while True:
                 headers = {**self._headers, "Last-Event-ID": str(promise.last_seen)}
                 url = f"{await self._origin()}{promise.location}/stream"
-                with suppress(httpx.TransportError, Broken):
+                with suppress(*_LOST, Broken):
                     async with self._http.stream("GET", url, headers=headers) as response:
                         if await self._is_answer(response):
                             await Reading(promise, self._promises).read(response)
@@ -148,7 +150,7 @@ class Person:
         merged = {**self._headers, **(headers or {})}
         async with asyncio.timeout(PATIENCE):
             while True:
-                with suppress(httpx.TransportError):
+                with suppress(*_LOST):
                     url = f"{await self._origin()}{path}"
                     response = await self._http.request(method, url, json=body, headers=merged)
                     if await self._is_answer(response):

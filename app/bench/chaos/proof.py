@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.bench.chaos.client import Person
     from app.bench.chaos.promises import Promises
 
-_LOOKS = 50
+_LOOKS = 300
 _LOOK_EVERY = 0.1
 
 

@@ -67,6 +67,7 @@ async def bench_chaos(ground: Ground, plan: Plan) -> Report:
         found = [*broken_off, *await _settled(stage.owner)]
         proof = stage.proof()
         found += await proof.settled(stage.promises)
+        await stage.cluster.ready(stage.http)  # one that lost its lease meanwhile was replaced
         late = await stage.cluster.stop()
         found += [Violation("a process did not end in order", str(each)) for each in late]
         found += [Violation("a process is left", each) for each in stage.cluster.left_over()]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.bench.chaos.member import Kind, Spawn
 
 _NO_LIMITS = httpx.Limits(max_connections=None)
-_TIMEOUT = 10.0
+_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True, slots=True)

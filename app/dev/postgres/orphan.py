@@ -13,6 +13,7 @@ from app.dev.errors import DevelopmentError
 
 # Fast, then immediate: the second loses nothing either, the next start replays the log.
 _STEPS = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0))
+_CHILDREN_SECONDS = 30.0
 
 
 async def clear_orphan(data: Path) -> None:
@@ -40,6 +41,17 @@ async def clear_orphan(data: Path) -> None:
     )
 
 
+async def children_ended(data: Path) -> bool:
+    """Wait for what a killed server left: its children, which notice by and by and end themselves.
+
+    ``False``: some do not.
+    """
+    for process in psutil.process_iter():
+        if _serves(process, data) and not await _gone(process, _CHILDREN_SECONDS):
+            return False
+    return True
+
+
 def _process_in(lock: Path) -> psutil.Process | None:
     try:
         return psutil.Process(int(lock.read_text(encoding="utf-8").splitlines()[0]))
@@ -56,8 +68,15 @@ def _serves(process: psutil.Process, data: Path) -> bool:
 
 async def _gone(process: psutil.Process, seconds: float) -> bool:
     deadline = asyncio.get_running_loop().time() + seconds
-    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+    while _is_alive(process):
         if asyncio.get_running_loop().time() > deadline:
             return False
         await asyncio.sleep(0.02)
     return True
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it went between the two
+        return False

@@ -20,7 +20,7 @@ from app.dev.postgres.cluster import (
 )
 from app.dev.postgres.credentials import Credentials, Role
 from app.dev.postgres.installation import program
-from app.dev.postgres.orphan import clear_orphan
+from app.dev.postgres.orphan import children_ended, clear_orphan
 from app.dev.postgres.system_user import server_user
 
 _SETTINGS = {
@@ -42,7 +42,8 @@ _SETTINGS = {
     "log_error_verbosity": "terse",
 }
 _TEMPORARY = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
-_PORT_ATTEMPTS = 5
+_ATTEMPTS = 5
+_CHILDREN_LEFT = "pre-existing shared memory block"
 _LOG_BYTES = 10_000_000
 _START_SECONDS = 60
 _STOPPING = ((signal.SIGINT, 15.0), (signal.SIGQUIT, 5.0))
@@ -108,10 +109,10 @@ class EmbeddedPostgres:
             await self.prepare()
         if self._log.exists() and self._log.stat().st_size > _LOG_BYTES:
             self._log.unlink()
-        for _ in range(_PORT_ATTEMPTS):
+        for _ in range(_ATTEMPTS):
             if await self._start_once():
                 return
-        raise DevelopmentError(f"PostgreSQL finds no free port. Its log: {self._log}")
+        raise DevelopmentError(f"PostgreSQL does not start. Its log: {self._log}")
 
     def dsn(self, role: Role = "owner", database: str = DATABASE) -> str:
         """Return the address of a database for one role; the owner's is the superuser's."""
@@ -143,7 +144,11 @@ class EmbeddedPostgres:
         return server_user(self._data, program("postgres"))
 
     async def _start_once(self) -> bool:
-        """Start; ``False`` means that somebody took the port and there is another one now."""
+        """Start; ``False`` means that it may start now.
+
+        Somebody took the port, and there is another one; or processes of a server that was killed
+        had not ended yet.
+        """
         start_of_log = self._log.stat().st_size if self._log.exists() else 0
         self._process = await self._spawn()
         try:
@@ -163,6 +168,8 @@ class EmbeddedPostgres:
         if "could not bind" in output and self._credentials is not None:
             self._credentials = self._credentials.at_port(free_port())
             self._credentials.save(self._folder / "credentials.json")
+            return False
+        if _CHILDREN_LEFT in output and await children_ended(self._data):
             return False
         unusable = f"the data in {self._data} cannot be used. If it is beyond repair, {RESET}"
         raise DevelopmentError(f"{explain(output, unusable)}\nThe whole log: {self._log}")

@@ -1,10 +1,11 @@
 import { MantineProvider } from "@mantine/core";
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { QueryClientProvider } from "@tanstack/react-query";
 import { lazy } from "react";
 import { useTranslation } from "react-i18next";
 import { useLocation, useRoute } from "wouter";
 
 import { toProblem } from "./api/problem";
+import { Queries } from "./api/Queries";
 import { ChatPage } from "./chat/ChatPage";
 import { Layout } from "./layout/Layout";
 import { LoadedPage } from "./layout/LoadedPage";
@@ -44,7 +45,7 @@ const PAGES = {
 
 const MAX_RETRIES = 2;
 
-const queries = new QueryClient({
+const queries = new Queries({
   defaultOptions: {
     queries: {
       // An answer of the service is final; only silence and its own failures are worth a retry.

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.dev.ports import free_port
 from tests.acceptance.gateway.process import Gateway, running
 from tests.acceptance.gateway.service import Service, serving
+from tests.support.held_ports import held_port
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
 
@@ -26,8 +26,9 @@ async def shared_gateway(
     watched_service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Gateway]:
     key = tmp_path_factory.mktemp("gateway") / "key.json"
-    async with running(watched_service, key, free_port()) as gateway:
-        yield gateway
+    with held_port() as port:
+        async with running(watched_service, key, port) as gateway:
+            yield gateway
 
 
 @pytest.fixture
@@ -44,8 +45,9 @@ async def gateway(shared_gateway: Gateway, service: Service) -> AsyncIterator[Ga
 
 
 @pytest.fixture
-def port() -> int:
-    return free_port()
+def port() -> Iterator[int]:
+    with held_port() as port:
+        yield port
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 AUDIENCE = "stoa"
 ISSUER = "https://gateway.test"
+PATIENCE = 60.0
+"""Longer than anything takes on a busy machine."""
 _START = """
 import asyncio, sys
 from pathlib import Path
@@ -37,7 +39,7 @@ class Gateway:
     def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
         self.process = process
         self.url = url
-        self.browser = httpx.AsyncClient(base_url=url, trust_env=False)
+        self.browser = httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False)
         self.identity = JwtIdentitySettings(
             header="Authorization",
             issuer=ISSUER,
@@ -66,7 +68,7 @@ async def start(
 
 async def errors_of(process: asyncio.subprocess.Process) -> str:
     """Wait for a process that is ending, and return its error stream."""
-    _, errors = await asyncio.wait_for(process.communicate(), 20)
+    _, errors = await asyncio.wait_for(process.communicate(), PATIENCE)
     return errors.decode()
 
 
@@ -86,7 +88,7 @@ async def running(
 
 
 async def _listening(gateway: Gateway) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while gateway.process.returncode is None:
             try:
                 await gateway.browser.get("/oauth2/start")

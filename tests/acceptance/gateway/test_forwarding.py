@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from app.dev.ports import free_port
-from tests.acceptance.gateway.process import Gateway, running
+from tests.acceptance.gateway.process import PATIENCE, Gateway, running
 from tests.acceptance.gateway.service import Service
+from tests.support.held_ports import held_port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -57,16 +57,16 @@ class TestForwarding:
         await gateway.sign_in()
         async with gateway.browser.stream("GET", "/stream") as response:
             await anext(response.aiter_bytes())
-        await asyncio.wait_for(service.client_gone.wait(), 5)
+        await asyncio.wait_for(service.client_gone.wait(), PATIENCE)
 
     async def test_tells_the_service_at_once_when_the_client_stops_waiting(
         self, gateway: Gateway, service: Service
     ) -> None:
         await gateway.sign_in()
         asking = asyncio.create_task(gateway.browser.post("/silent", json={}))
-        await asyncio.wait_for(service.begun.wait(), 5)
+        await asyncio.wait_for(service.begun.wait(), PATIENCE)
         asking.cancel()
-        await asyncio.wait_for(service.client_gone.wait(), 5)
+        await asyncio.wait_for(service.client_gone.wait(), PATIENCE)
 
     async def test_tells_the_service_at_once_when_the_client_leaves_in_mid_body(
         self, gateway: Gateway, service: Service
@@ -78,9 +78,9 @@ class TestForwarding:
             await service.client_gone.wait()
 
         sending = asyncio.create_task(gateway.browser.post("/upload", content=body()))
-        await asyncio.wait_for(service.begun.wait(), 5)
+        await asyncio.wait_for(service.begun.wait(), PATIENCE)
         sending.cancel()
-        await asyncio.wait_for(service.client_gone.wait(), 5)
+        await asyncio.wait_for(service.client_gone.wait(), PATIENCE)
 
     async def test_refuses_a_body_that_an_offer_to_switch_protocols_hides(
         self, gateway: Gateway
@@ -97,10 +97,11 @@ class TestForwarding:
             await gateway.browser.get("/broken")
 
     async def test_says_when_the_service_is_not_there(self, key: Path, port: int) -> None:
-        nobody = Service(url=f"http://127.0.0.1:{free_port()}")
-        async with running(nobody, key, port) as gateway:
-            await gateway.sign_in()
-            response = await gateway.browser.get("/me")
-            assert response.status_code == 502
-            assert response.headers["Content-Type"] == "application/problem+json"
-            assert response.json()["code"] == "upstream_unavailable"
+        with held_port() as nobodys:
+            nobody = Service(url=f"http://127.0.0.1:{nobodys}")
+            async with running(nobody, key, port) as gateway:
+                await gateway.sign_in()
+                response = await gateway.browser.get("/me")
+        assert response.status_code == 502
+        assert response.headers["Content-Type"] == "application/problem+json"
+        assert response.json()["code"] == "upstream_unavailable"

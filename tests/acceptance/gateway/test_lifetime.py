@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.gateway.process import Gateway, errors_of, running, start
+from tests.acceptance.gateway.process import PATIENCE, Gateway, errors_of, running, start
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ class TestStartingAndStopping:
             async with gateway.browser.stream("GET", "/stream") as response:
                 await anext(response.aiter_bytes())
                 errors = await gateway.stop(how)
-                await asyncio.wait_for(service.client_gone.wait(), 5)
+                await asyncio.wait_for(service.client_gone.wait(), PATIENCE)
         assert "Exception in ASGI" not in errors
 
     async def test_says_when_the_port_is_taken(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tenancy.errors import IdentityRejected
 from tenancy.identity import IdentityVerifier
-from tests.acceptance.gateway.process import Gateway
+from tests.acceptance.gateway.process import PATIENCE, Gateway
 
 if TYPE_CHECKING:
     from tests.acceptance.gateway.service import Service
@@ -78,6 +79,11 @@ class TestWhatIsPublished:
         self, gateway: Gateway, service: Service, published: bytes, beside: list[str]
     ) -> None:
         service.keys = published
-        keys = (await gateway.browser.get("/.well-known/jwks.json")).json()["keys"]
+        # The gateway waits for the service's a moment only.
+        async with asyncio.timeout(PATIENCE):
+            keys: list[dict[str, Any]] = []
+            while len(keys) <= len(beside):
+                answer = await gateway.browser.get("/.well-known/jwks.json")
+                keys = answer.json()["keys"]
         assert [key["kid"] for key in keys[1:]] == beside
         assert "d" not in keys[0]

@@ -23,6 +23,12 @@ from tests.support.model_server import Script
 HELLO: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello there"}]}
 ANSWER = "You said: Hello there"
 TOPIC: dict[str, Any] = {"topic": "bees"}
+FORWARD = """
+WITH run AS (
+  UPDATE runs SET due_at = clock_timestamp() + interval '0.5 s' WHERE run_id = $1 RETURNING user_id
+)
+UPDATE run_queues SET claimable = true FROM run WHERE run_queues.user_id = run.user_id
+"""
 
 
 @pytest.fixture
@@ -240,16 +246,23 @@ class TestRuns:
         selected: list[Any] = list(await client.runs.list(thread_id, limit=1, select=["status"]))
         assert selected == [{"status": "error"}]
 
-    async def test_begin_later_if_they_are_asked_to(self, client: LangGraphClient) -> None:
+    async def test_begin_later_if_they_are_asked_to(
+        self, running: Running, client: LangGraphClient
+    ) -> None:
         thread_id = await new_thread(client)
         later = cast(
             "dict[str, Any]",
-            await client.runs.create(thread_id, "agent", input=HELLO, after_seconds=1),
+            await client.runs.create(thread_id, "agent", input=HELLO, after_seconds=3600),
         )
         assert later["status"] == "pending"
         due, created = (datetime.fromisoformat(later[name]) for name in ("due_at", "created_at"))
-        assert due - created == timedelta(seconds=1)
+        assert due - created == timedelta(hours=1)
         sooner = await client.runs.create(thread_id, "agent", input=HELLO)
+        await client.runs.join(thread_id, sooner["run_id"])
+        assert (await client.runs.get(thread_id, later["run_id"]))["status"] == "pending"
+        # An hour is over but for a moment.
+        async with running.deployment.superuser() as connection:
+            await connection.execute(FORWARD, later["run_id"])
         await client.runs.join(thread_id, later["run_id"])
         ended = {each["run_id"]: each for each in await client.runs.list(thread_id)}
         assert {each["status"] for each in ended.values()} == {"success"}

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.acceptance.conftest import Running
-from tests.support.frames import Frame, Frames, logged, new_thread, read_run, start_run
+from tests.support.frames import HEARTBEAT, Frame, Frames, logged, new_thread, read_run, start_run
 from tests.support.model_server import Script
 
 WORDS = 240
@@ -18,13 +18,16 @@ MIDDLE = WORDS // 2
 DROPS = 20
 LONGEST_READ = 1_500
 TOKENS_PER_SECOND = 100
-"""Slow enough for more flushes until the middle than the reader reads meanwhile."""
+"""Slow enough for many flushes until the middle."""
 
 
 async def read_a_little(
     client: httpx.AsyncClient, location: str, after: int, size: int
 ) -> list[Frame]:
-    """Read at least so many bytes and drop the connection, wherever in a frame that is."""
+    """Read so many bytes, or all there are, and drop the connection, wherever in a frame that is.
+
+    How many there are at a time depends on how the worker came to store them.
+    """
     frames, seen = Frames(), bytearray()
     async with client.stream(
         "GET", f"{location}/stream", headers={"Last-Event-ID": str(after)}
@@ -32,7 +35,7 @@ async def read_a_little(
         assert response.status_code == 200
         async for piece in response.aiter_raw():
             seen += piece[: size - len(seen)]
-            if len(seen) >= size:
+            if len(seen) >= size or piece == HEARTBEAT:
                 break
     return frames.whole(bytes(seen))
 

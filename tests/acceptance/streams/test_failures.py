@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import asyncpg
@@ -15,7 +17,7 @@ from tests.support.model_server import Script
 
 ANSWER = "one two three four five six"
 PART = "one two three"
-PATIENCE = 20.0
+PATIENCE = 30.0
 _LOOK_SECONDS = 0.02
 
 
@@ -23,7 +25,8 @@ _LOOK_SECONDS = 0.02
 class Case:
     """What the model does, and what the person is told."""
 
-    script: Script
+    script: Script | None
+    """None: the server lacks the model."""
     code: str
     message: str
 
@@ -59,7 +62,7 @@ IN_THE_MIDDLE = {
 }
 BEFORE_THE_FIRST_WORD = {
     "missing": Case(
-        Script(status=404, error="model 'smollm2' not found"),
+        None,
         "model_missing",
         "The model is not installed on the model server.",
     ),
@@ -112,16 +115,28 @@ async def failed_run(running: Running, person: str) -> Failed:
 
 
 async def pool_is_open(running: Running) -> None:
-    """A server that lacks the model is left out until a probe finds it there."""
+    """A server that lacks the model, or is away, is left out until a probe finds it there."""
     async with running.deployment.superuser() as connection, asyncio.timeout(PATIENCE):
         while await connection.fetchval("SELECT state FROM pools") != "open":  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)
+
+
+@contextmanager
+def the_model_lacking(running: Running) -> Iterator[None]:
+    """Without the model, also for whoever looks for it: the call is not made again meanwhile."""
+    plan = running.deployment.model._plan
+    plan.models, had = (), plan.models
+    try:
+        yield
+    finally:
+        plan.models = had
 
 
 class TestAnAnswerThatBreaksOff:
     @pytest.mark.parametrize("name", IN_THE_MIDDLE)
     async def test_is_kept_as_far_as_it_came(self, running: Running, name: str) -> None:
         case = IN_THE_MIDDLE[name]
+        assert case.script is not None
         running.deployment.model.enqueue(case.script)
         failed = await failed_run(running, f"broken off {name}")
         await failed.assert_failed(case.code, case.message)
@@ -136,8 +151,9 @@ class TestAnAnswerThatNeverBegins:
     @pytest.mark.parametrize("name", BEFORE_THE_FIRST_WORD)
     async def test_leaves_the_question(self, running: Running, name: str) -> None:
         case = BEFORE_THE_FIRST_WORD[name]
-        running.deployment.model.enqueue(case.script)
-        failed = await failed_run(running, f"never begun {name}")
+        with the_model_lacking(running) if case.script is None else nullcontext():
+            running.deployment.model.enqueue(*filter(None, [case.script]))
+            failed = await failed_run(running, f"never begun {name}")
         await failed.assert_failed(case.code, case.message)
         assert await failed.said() == [("human", "Count.")]
         await pool_is_open(running)
@@ -154,6 +170,7 @@ class TestAnAnswerThatNeverBegins:
             "ollama_unreachable", "The model server cannot be reached. Try again in a moment."
         )
         assert await failed.said() == [("human", "Count.")]
+        await pool_is_open(running)
         await failed.assert_goes_on([("human", "Count.")])
 
 

@@ -23,6 +23,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 from tests.support.tenancy import TestDatabase, claimed_run, make_thread
 
+PATIENCE = 30.0
 MODES = ("values", "messages-tuple", "messages", "updates")
 
 
@@ -32,7 +33,7 @@ def is_delta(frame: Frame) -> bool:
 
 @pytest.fixture(scope="module")
 async def service(postgres: PostgresServer) -> AsyncIterator[RunningService]:
-    async with running_service(postgres, delta_retention_seconds=0) as running:
+    async with running_service(postgres) as running:
         yield running
 
 
@@ -43,10 +44,12 @@ async def pruned(service: RunningService) -> tuple[str, list[Frame]]:
     service.model.enqueue(Script(text="one two three", decode_tokens_per_second=100))
     location = await start_run(client, await new_thread(client), modes=MODES)
     whole = await read_run(client, location)
-    retention = Retention(service.settings, service.web.services.database, 0.01)
+    # By these settings the service might drop them before they are read.
+    at_once = service.settings.model_copy(update={"delta_retention_seconds": 0})
+    retention = Retention(at_once, service.web.services.database, 0.01)
     await retention.start()
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while any(map(is_delta, await read_run(client, location))):
                 pass
     finally:
@@ -136,7 +139,8 @@ class TestBetweenReplayAndSubscription:
             return page
 
         monkeypatch.setattr(tails, "read_log", read_then_append)
-        async with asyncio.timeout(tails.POLL_SECONDS / 2):
+        monkeypatch.setattr(tails, "POLL_SECONDS", 10 * PATIENCE)
+        async with asyncio.timeout(PATIENCE):
             pages = [page async for page in tail.follow(alice, run.run_id)]
         read = [(event.seq, event.data) for page in pages for event in page.events]
         assert read == [(number, b"%d" % number) for number in range(1, steps + 1)]

@@ -17,9 +17,11 @@ from tests.support.frames import (
     start_run,
 )
 from tests.support.model_server import Script
-from tests.support.processes import StoaProcess
+from tests.support.processes import PATIENCE, StoaProcess
 
 MEGABYTE = 1024 * 1024
+MOST_HEARTBEATS = 6
+"""Of so many one comes in time, however busy the machine is."""
 
 
 class TestAfterTheEnd:
@@ -63,10 +65,12 @@ class TestInSilence:
         seen, silence = b"", 0.0
         async with client.stream("GET", f"{location}/stream") as response:
             pieces = response.aiter_raw()
-            while HEARTBEAT not in seen:
+            # On a busy machine one may be heard late, and so soon before the next.
+            while seen.count(HEARTBEAT) < MOST_HEARTBEATS and not 4 < silence < 8:
                 silent_since = clock()
-                seen += await anext(pieces)
-                silence = clock() - silent_since
+                piece = await anext(pieces)
+                silence = clock() - silent_since if piece == HEARTBEAT else 0.0
+                seen += piece
             deployment.model.release(request)
             async for piece in pieces:
                 seen += piece
@@ -129,7 +133,7 @@ def _ask(web: StoaProcess, location: str, authorization: str) -> socket.socket:
 
 def _read_on(connection: socket.socket) -> list[Frame]:
     """Read the answer after all: the same stream."""
-    connection.settimeout(20)
+    connection.settimeout(PATIENCE)
     answer = bytearray()
     while piece := connection.recv(65_536):
         answer += piece

@@ -187,7 +187,7 @@ class TestTheFirstWord:
         location = await start_run(talk.http, talk.thread_id, modes=("values", "messages-tuple"))
         reading = asyncio.create_task(read_run(talk.http, location))
         request = await service.model.wait_for_stall(stalls + 1)
-        async with asyncio.timeout(5), talk.http.stream("GET", f"{location}/stream") as response:
+        async with asyncio.timeout(30), talk.http.stream("GET", f"{location}/stream") as response:
             seen = b""
             async for piece in response.aiter_raw():
                 seen += piece

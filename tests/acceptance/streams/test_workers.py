@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.deployment import QUICK_LEASE, Deployment, deployed
+from tests.support.deployment import STEADY_LEASE, Deployment, deployed
 from tests.support.frames import Frame, new_thread, read_run, start_run
 from tests.support.model_server import Script
-from tests.support.processes import StoaProcess
+from tests.support.processes import PATIENCE, StoaProcess
 from tests.support.tenancy import TestDatabase
 
 ANSWER = "one two three four five six"
@@ -78,9 +78,10 @@ class TestAWorkerThatIsKilled:
     async def test_another_one_finishes_the_answer_and_the_question_is_there_once(
         self, deployment: Deployment, web: StoaProcess
     ) -> None:
-        doomed = await deployment.start_worker(**QUICK_LEASE)
+        doomed = await deployment.start_worker(**STEADY_LEASE)
         async with half_answered(deployment, web, "killed") as half:
-            _, other = await asyncio.gather(doomed.kill(), deployment.start_worker(**QUICK_LEASE))
+            _, other = await asyncio.gather(doomed.kill(), deployment.start_worker(**STEADY_LEASE))
+            await deployment.lease_over(doomed)
             frames = await half.reading
             assert await said_in(half) == [("human", "Count."), ("ai", ANSWER)]
             run = await run_of(half)
@@ -102,14 +103,15 @@ class TestAWorkerThatIsToldToGo:
     async def test_its_run_goes_on_elsewhere_at_once(
         self, deployment: Deployment, web: StoaProcess
     ) -> None:
-        # With the usual lease: nobody waits until it has run out.
+        # With a long lease: nobody waits until it has run out.
+        lease = {"STOA_LEASE_SECONDS": "600"}
         leaving, staying = await asyncio.gather(
-            deployment.start_worker(**QUICK_DRAIN),
-            deployment.start_worker(**QUICK_DRAIN, STOA_WORKER_CONCURRENCY="1"),
+            deployment.start_worker(**QUICK_DRAIN, **lease),
+            deployment.start_worker(**QUICK_DRAIN, **lease, STOA_WORKER_CONCURRENCY="1"),
         )
         async with half_answered(deployment, web, "drained") as half:
             holder, other = await _holder_first(deployment, leaving, staying)
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(PATIENCE):
                 assert await holder.terminate() == 0
                 frames = await half.reading
             assert await said_in(half) == [("human", "Count."), ("ai", ANSWER)]
@@ -122,12 +124,13 @@ class TestAWorkerThatIsToldToGo:
     ) -> None:
         client = deployment.http("stuck", web)
         thread_id = await new_thread(client)
-        worker = await deployment.start_worker(STOA_RUN_SECONDS="1")
+        # Long enough for its thread to begin.
+        worker = await deployment.start_worker(STOA_RUN_SECONDS="4")
         body = {"assistant_id": "stuck", "input": {"numbers": [1]}}
         run = (await client.post(f"/threads/{thread_id}/runs", json=body)).json()
         frames = await read_run(client, f"/threads/{thread_id}/runs/{run['run_id']}")
         assert frames[-1].data["status"] == "timeout"
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             assert await worker.terminate() == 0
         assert "ended by force" in worker.output
 
@@ -148,7 +151,7 @@ class TestAWorkerThatIsToldToGo:
             async for line in reading.aiter_lines():
                 if "true" in line:
                     break
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await leaving.terminate()
         assert "a graph takes no notice of its end" in leaving.output, leaving.output
         assert (await client.get(location)).json()["state"] == "pending"

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import io
 import sys
-from typing import TYPE_CHECKING
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, TextIO
 
 import pytest
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 _NEEDED = ("dispatch_database_url", "maintenance_database_url")
+_is_command: ContextVar[bool] = ContextVar("is_command", default=False)
 
 
 class Commands:
@@ -34,16 +36,28 @@ class Commands:
         return await run_command(self._monkeypatch, *arguments)
 
 
+class _Said(io.StringIO):
+    """What a command says. A service in this process says what it says elsewhere, at any moment."""
+
+    def __init__(self, elsewhere: TextIO) -> None:
+        super().__init__()
+        self._elsewhere = elsewhere
+
+    def write(self, text: str) -> int:
+        return super().write(text) if _is_command.get() else self._elsewhere.write(text)
+
+
 async def run_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
     """Exit status and output of ``stoa admin`` in the environment as it is."""
     monkeypatch.setattr(sys, "argv", ["stoa", "admin", *arguments])
-    said = io.StringIO()
+    said = _Said(sys.stdout)
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         status = await asyncio.to_thread(_exit_status)
     return status, said.getvalue()
 
 
 def _exit_status() -> int:
+    _is_command.set(True)  # in a context of this thread's own
     try:
         main()
     except SystemExit as end:

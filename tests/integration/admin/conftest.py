@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
@@ -9,24 +10,43 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from app.dev.ports import free_port
 from tenancy.acts import Act
 from tenancy.scheduler.oversight import OversightDatabase
 from tests.integration.scheduler.conftest import stage as stage
+from tests.support.held_ports import held_port
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
-from tests.support.tenancy import TestDatabase
+from tests.support.tenancy import PATIENCE, TestDatabase
 
 ADMINS = ["stoa-admins"]
 ACT = Act("a test", account="somebody")
 """By which operators change something, where it does not matter who they are."""
 CANARY = "the canary sings at midnight"
+LOOK_SECONDS = 0.02
+A_CALL_IS_OPEN = "SELECT EXISTS (SELECT FROM model_calls)"
 
 
 @pytest.fixture(scope="package")
-async def service(postgres: PostgresServer) -> AsyncIterator[RunningService]:
-    async with running_service(postgres, metrics_port=free_port()) as running:
-        yield running
+async def shared_service(postgres: PostgresServer) -> AsyncIterator[RunningService]:
+    with held_port() as port:
+        async with running_service(
+            postgres, metrics_port=port, requests_per_minute=1_000_000
+        ) as running:
+            yield running
+
+
+@pytest.fixture
+async def service(service: RunningService) -> AsyncIterator[RunningService]:
+    """Where nothing of this test's is under way at its end, nor counted after it."""
+    yield service
+    await service.asks_no_model()
+    superuser = await TestDatabase(service.postgres, service.database).connect("owner")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while await superuser.fetchval(A_CALL_IS_OPEN):  # noqa: ASYNC110
+                await asyncio.sleep(LOOK_SECONDS)
+    finally:
+        await superuser.close()
 
 
 @pytest.fixture

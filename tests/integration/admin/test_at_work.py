@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.integration.admin.conftest import CANARY, answer, id_of, start
+from tests.integration.admin.conftest import CANARY, LOOK_SECONDS, answer, id_of, start
 from tests.support.limits import settled_usage
 from tests.support.model_server import Script
 from tests.support.service import RunningService
@@ -42,6 +43,7 @@ async def until_it_waits(operator: httpx.AsyncClient, run: httpx.Response) -> di
             if each["run_id"] == run.json()["run_id"] and each["waits_for"] == "model":
                 found: dict[str, Any] = each
                 return found
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 class TestASuspendedPerson:
@@ -116,6 +118,7 @@ class TestUsage:
     ) -> None:
         me = await id_of(person)
         assert await ended(person, await start(person)) == "success"
+        asked_at = datetime.now(UTC)
         used = await settled_usage(operator, 1, "/admin/usage", user_id=me)
         assert used["bucket"] == "hour"
         assert len(used["buckets"]) == 24
@@ -126,12 +129,13 @@ class TestUsage:
         for name in ("runs", "calls", "prompt_tokens", "output_tokens"):
             assert sum(each[name] for each in used["buckets"]) == total[name]
         newest = datetime.fromisoformat(used["to"])
-        assert datetime.fromisoformat(used["from"]) < datetime.now(UTC) <= newest
+        assert datetime.fromisoformat(used["from"]) < asked_at <= newest
 
     async def test_of_everybody_names_first_who_used_most(
         self, operator: httpx.AsyncClient, person: httpx.AsyncClient
     ) -> None:
         assert await ended(person, await start(person)) == "success"
+        await settled_usage(operator, 1, "/admin/usage", user_id=await id_of(person))
         used = await answer(operator, "GET", "/admin/usage?bucket=day")
         tokens = [each["prompt_tokens"] + each["output_tokens"] for each in used["users"]]
         assert tokens == sorted(tokens, reverse=True)

@@ -11,12 +11,15 @@ import asyncpg
 import httpx
 import pytest
 
-from app.dev.ports import free_port
 from tests.integration.admin.conftest import answer, id_of, start
+from tests.support.held_ports import held_port
+from tests.support.limits import settled_usage
 from tests.support.service import RunningService, running_web
+from tests.support.tenancy import PATIENCE
 from tests.support.vaults import keys_of
 
-SECONDS = 30
+pytestmark = pytest.mark.usefixtures("whole_day")
+
 LIMITS = {"plan": None, "limits": {"tokens_per_day": 900_000, "tokens_per_month": 1_000_000}}
 
 
@@ -35,7 +38,7 @@ async def used(person: httpx.AsyncClient) -> dict[str, float]:
 
 async def until(person: httpx.AsyncClient, path: str, name: str, value: str) -> dict[str, Any]:
     """What a path answers, once a field of it has a value."""
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(PATIENCE):
         while True:
             found: dict[str, Any] = (await person.get(path)).json()
             if found[name] == value:
@@ -60,6 +63,7 @@ async def spender(
     run = (await start(person)).json()
     path = f"/threads/{run['thread_id']}/runs/{run['run_id']}"
     await until(person, path, "status", "success")
+    await settled_usage(person, 1)
     return person
 
 
@@ -87,13 +91,14 @@ class TestWhoeverComesBack:
     ) -> None:
         before = await used(spender)
         await leave(spender)
-        rotated = service.settings.model_dump() | {
-            "signing_keys": keys_of("newer", "signing"),
-            "metrics_port": free_port(),
-        }
-        async with running_web(type(service.settings).model_validate(rotated)) as web:
-            spender.base_url = httpx.URL(web.url)
-            assert await used(spender) == before
+        with held_port() as port:
+            rotated = service.settings.model_dump() | {
+                "signing_keys": keys_of("newer", "signing"),
+                "metrics_port": port,
+            }
+            async with running_web(type(service.settings).model_validate(rotated)) as web:
+                spender.base_url = httpx.URL(web.url)
+                assert await used(spender) == before
 
     async def test_is_as_suspended_as_they_were(
         self, person: httpx.AsyncClient, operator: httpx.AsyncClient

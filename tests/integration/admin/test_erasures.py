@@ -16,10 +16,8 @@ import pytest
 from tests.integration.admin.commands import Commands
 from tests.integration.admin.conftest import answer, id_of, start
 from tests.support.service import RunningService
-from tests.support.tenancy import TestDatabase
+from tests.support.tenancy import PATIENCE, TestDatabase
 from tests.support.vaults import keys_of
-
-DONE_SECONDS = 30
 
 
 @pytest.fixture
@@ -32,7 +30,7 @@ def stoa_admin(
 
 
 async def done(operator: httpx.AsyncClient, path: str) -> dict[str, Any]:
-    async with asyncio.timeout(DONE_SECONDS):
+    async with asyncio.timeout(PATIENCE):
         while True:
             found: dict[str, Any] = await answer(operator, "GET", path)
             if found["state"] == "done":
@@ -152,14 +150,14 @@ class TestOnTheCommandLine:
         )
         _, said = await stoa_admin("erase", await id_of(person), "--yes", "--json")
         erasure_id = document_in(said)[0]["erasure_id"]
-        async with asyncio.timeout(DONE_SECONDS):
+        async with asyncio.timeout(PATIENCE):
             shown = ""
             while "Waits for" not in shown or " stop " not in shown:
                 _, shown = await stoa_admin("erasures", "show", erasure_id)
         assert str(silent) in shown
         await superuser.execute("DELETE FROM workers WHERE worker_id = $1", silent)
         await superuser.close()
-        async with asyncio.timeout(DONE_SECONDS):
+        async with asyncio.timeout(PATIENCE):
             while "Receipt" not in shown:
                 _, shown = await stoa_admin("erasures", "show", erasure_id)
         assert "Waits for" not in shown

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.dev.ports import free_port
 from app.settings import Settings, SettingsError
-from tests.integration.admin.conftest import id_of, start
+from tests.integration.admin.conftest import LOOK_SECONDS, id_of, start
 from tests.integration.admin.test_at_work import ended
+from tests.support.held_ports import held_port
 from tests.support.model_server import Script
 from tests.support.service import RunningService, running_worker
+from tests.support.tenancy import PATIENCE
 
 MODEL = "smollm2:latest"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 async def text_of(settings: Settings) -> str:
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
         response = await client.get(f"http://127.0.0.1:{settings.metrics_port}/metrics")
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/plain")
@@ -35,12 +38,11 @@ def samples(text: str) -> Samples:
     }
 
 
-async def once_queued(settings: Settings) -> Samples:
-    """What is said once a run waits: facts are kept for up to a second."""
-    while True:
-        found = samples(await text_of(settings))
-        if value(found, "stoa_runs", state="queued"):
-            return found
+async def once(settings: Settings, so: Callable[[Samples], bool]) -> Samples:
+    """What is said once it is so: facts are kept for up to a second, and calls end after runs."""
+    while not so(found := samples(await text_of(settings))):  # noqa: ASYNC110
+        await asyncio.sleep(LOOK_SECONDS)
+    return found
 
 
 def value(found: Samples, name: str, **labels: str) -> float:
@@ -63,7 +65,9 @@ class TestAWorkersMetrics:
         thread = run.json()["thread_id"]
         second = await start(person, thread)
         later = await start(person, thread, after_seconds=3600)
-        found = await once_queued(service.settings)
+        found = await once(
+            service.settings, lambda said: value(said, "stoa_runs", state="queued") > 0
+        )
         assert value(found, "stoa_database_up") == 1
         assert value(found, "stoa_runs", state="running") == 1
         assert value(found, "stoa_runs", state="scheduled") == 1
@@ -88,13 +92,16 @@ class TestAWorkersMetrics:
         self, service: RunningService, person: httpx.AsyncClient
     ) -> None:
         before = samples(await text_of(service.settings))
-        assert await ended(person, await start(person)) == "success"
-        after = samples(await text_of(service.settings))
 
-        def more(name: str, **labels: str) -> float:
+        def more_in(said: Samples, name: str, **labels: str) -> float:
             key = (name, frozenset(labels.items()))
-            return after[key] - before.get(key, 0)
+            return said.get(key, 0) - before.get(key, 0)
 
+        assert await ended(person, await start(person)) == "success"
+        # Of what a call comes to, these are counted last.
+        last = partial(more_in, name="stoa_model_tokens_total", model=MODEL, kind="output")
+        after = await once(service.settings, lambda said: last(said) > 0)
+        more = partial(more_in, after)
         calls = {"model": MODEL, "pool": "default", "outcome": "ended"}
         assert more("stoa_model_calls_total", **calls) == 1
         assert more("stoa_model_tokens_total", model=MODEL, kind="prompt") > 0
@@ -117,11 +124,12 @@ class TestAWorkersMetrics:
         assert {each for name, each in label_values(found) if name == "pool"} == {"default"}
 
     async def test_end_with_the_worker(self, service: RunningService) -> None:
-        settings = service.settings.model_copy(update={"metrics_port": free_port()})
-        async with running_worker(settings):
-            assert "stoa_database_up 1.0" in await text_of(settings)
-        with pytest.raises(httpx.ConnectError):
-            await text_of(settings)
+        with held_port() as port:
+            settings = service.settings.model_copy(update={"metrics_port": port})
+            async with running_worker(settings):
+                assert "stoa_database_up 1.0" in await text_of(settings)
+            with pytest.raises(httpx.ConnectError):
+                await text_of(settings)
 
     async def test_end_the_start_where_their_port_is_taken(self, service: RunningService) -> None:
         port = service.settings.metrics_port

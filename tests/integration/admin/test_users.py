@@ -76,6 +76,7 @@ class TestPeople:
 
 
 class TestAPerson:
+    @pytest.mark.usefixtures("whole_day")
     async def test_is_shown_in_numbers(self, few: RunningService) -> None:
         operator = few.client("the operator", groups=ADMINS)
         person = few.client(CANARY, name=CANARY, email=f"{CANARY}@canary.test")

@@ -15,7 +15,7 @@ from app.stopping import RunStop
 from app.tools.calls import AgentTool
 
 Graph = Pregel[Any, Any, Any, Any]
-CALL_SECONDS = 20.0
+CALL_SECONDS = 60.0
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
 
 

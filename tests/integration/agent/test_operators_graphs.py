@@ -59,6 +59,6 @@ class TestTheServicesModel:
 
 
 async def appearance(*files: Path) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not all(file.exists() for file in files):  # noqa: ASYNC110 - a file has no event
             await asyncio.sleep(LOOK_SECONDS)

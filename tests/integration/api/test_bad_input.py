@@ -12,6 +12,7 @@ import pytest
 from tests.support.service import RunningService
 
 JSON = {"Content-Type": "application/json"}
+PATIENCE = 30
 SECRET = "canary sentence of mine"
 
 
@@ -104,7 +105,7 @@ class TestABody:
         )
         for _ in range(9):
             writer.write(b"100000\r\n" + b" " * 0x100000 + b"\r\n")
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n"), PATIENCE)
         assert b" 413 " in head
         writer.close()
 
@@ -133,9 +134,9 @@ class TestAnOfferToSwitchProtocols:
         offered = offer.format(length=len(hidden))
         writer.write(f"{method} /ok HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n".encode())
         writer.write(f"{offered}\r\n".encode())
-        answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+        answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
         writer.write(hidden)
-        answer += await asyncio.wait_for(reader.read(), 10)
+        answer += await asyncio.wait_for(reader.read(), PATIENCE)
         assert b" 400 " in answer.partition(b"\r\n")[0]
         assert answer.count(b"HTTP/1.1") == 1
         writer.close()

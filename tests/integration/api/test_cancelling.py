@@ -16,6 +16,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 
 HALF = Script(text="one two three four", stall_at=2)
+PATIENCE = 30
 
 
 async def answering(service: RunningService, client: httpx.AsyncClient, **fields: Any) -> str:
@@ -87,6 +88,7 @@ class TestARunThatIsAnswering:
         client = service.client(f"eve-{route}")
         service.model.enqueue(HALF)
         gone = sum(each.disconnected_at is not None for each in service.model.requests)
+        stalls = sum(each.stalled_at is not None for each in service.model.requests)
         thread_id = await new_thread(client)
         body = {
             "assistant_id": "agent",
@@ -95,9 +97,7 @@ class TestARunThatIsAnswering:
         }
         async with client.stream("POST", f"/threads/{thread_id}/runs/{route}", json=body) as answer:
             location = answer.headers["content-location"]
-            await service.model.wait_for_stall(
-                1 + sum(each.stalled_at is not None for each in service.model.requests)
-            )
+            await service.model.wait_for_stall(1 + stalls)
         await service.model.wait_for_disconnect(1 + gone)
         assert (await read_run(client, location))[-1].data["status"] == "interrupted"
 
@@ -117,6 +117,9 @@ class TestARunThatIsAnswering:
         async with running_service(postgres, max_streams_per_user=1) as narrow:
             client = narrow.client("gem")
             location = await answering(narrow, client)
+            async with asyncio.timeout(PATIENCE):
+                while narrow.web.services.streams.count():  # noqa: ASYNC110 - nothing tells
+                    await asyncio.sleep(0.01)
             async with client.stream("GET", f"{location}/stream") as only:
                 answer = await client.post(f"{location}/cancel", params={"wait": 1})
                 assert answer.status_code in (200, 202)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +13,8 @@ import pytest
 
 from tenancy.scheduler.limits import RULES
 from tests.support.frames import new_thread, read_run, start_run
-from tests.support.limits import limit, limits_of, named
+from tests.support.graphs.working import FOLDER
+from tests.support.limits import limit, limits_of, named, settled_usage
 from tests.support.model_server import Script, ToolCall
 from tests.support.service import RunningService
 
@@ -19,7 +22,7 @@ BODY: dict[str, Any] = {
     "assistant_id": "agent",
     "input": {"messages": [{"role": "user", "content": "Hello"}]},
 }
-PATIENCE = 10
+PATIENCE = 30
 QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 COUNTING = {"assistant_id": "counting", "input": {"until": 40}}
 
@@ -41,20 +44,21 @@ class TestTheRateOfRequests:
     async def test_is_told_with_every_answer(self, idle: RunningService) -> None:
         http = idle.client("polite")
         await limit(idle, http, requests_per_minute=100)
+        began = time.monotonic()
         thread = await new_thread(http)
-        before = 100
-        for method, path, body in (
+        asked = [
             ("GET", "/me", None),
             ("GET", f"/threads/{uuid4()}", None),
             ("POST", "/threads/search", {"limit": -1}),
             ("DELETE", f"/threads/{uuid4()}", None),
-        ):
+        ]
+        for counted, (method, path, body) in enumerate(asked, start=2):
             answer = await http.request(method, path, json=body)
             assert answer.headers["ratelimit-policy"] == '"requests_per_minute";q=100;w=60'
             name, left, _ = answer.headers["ratelimit"].split(";")
             assert name == '"requests_per_minute"'
-            assert int(left.removeprefix("r=")) < before
-            before = int(left.removeprefix("r="))
+            there_again = (time.monotonic() - began) * 100 / 60
+            assert int(left.removeprefix("r=")) <= 100 - counted + there_again
         async with http.stream("GET", f"/threads/{thread}/stream") as stream:
             assert stream.headers["ratelimit"].startswith('"requests_per_minute";r=')
         nobody = await idle.client(None).get("/me")
@@ -65,8 +69,11 @@ class TestTheRateOfRequests:
         here, there = idle.client("hasty"), idle.client("hasty", url=web.url)
         other = idle.client("calm")
         await limit(idle, here, requests_per_minute=3)
+        began = time.monotonic()
         answers = [await client.get("/me") for client in (here, there) * 4]
-        assert [each.status_code for each in answers].count(200) in (2, 3)  # one was counted before
+        there_again = int((time.monotonic() - began) / 20)
+        # One was counted before.
+        assert 2 <= [each.status_code for each in answers].count(200) <= 3 + there_again
         denied = next(each for each in answers if each.status_code != 200)
         last = refused(denied, "request_rate_exceeded", "requests_per_minute")
         assert 1 <= int(last.headers["retry-after"]) <= 20
@@ -189,6 +196,7 @@ class TestTokens:
         http = narrow.client(f"all used up: {name}")
         thread = await new_thread(http)
         await read_run(http, await start_run(http, thread))
+        await settled_usage(http, calls=1)
         budget: dict[str, Any] = {name: 1}
         await limit(narrow, http, **budget)
         answer = await http.post(f"/threads/{thread}/runs", json=BODY)
@@ -199,18 +207,23 @@ class TestTokens:
         assert len((await http.get(f"/threads/{thread}/runs")).json()) == 1
 
     async def test_that_run_out_in_the_middle_end_the_run_which_goes_on_later(
-        self, narrow: RunningService
+        self, narrow: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setenv(FOLDER, str(tmp_path))
         http = narrow.client("cut short")
         await limit(narrow, http, tokens_per_day=1)
         thread = await new_thread(http)
-        narrow.model.enqueue(Script(tool_calls=(ToolCall(name="no such tool", arguments={}),)))
-        run = await start_run(http, thread)
+        narrow.model.enqueue(
+            Script(tool_calls=(ToolCall(name="look_up", arguments={"name": "it"}),))
+        )
+        run = await start_run(http, thread, assistant="working")
+        await settled_usage(http, calls=1)
+        (tmp_path / "it.go").touch()
         frames = await read_run(http, run)
         assert frames[-1].data["status"] == "error"
         assert frames[-2].data["error"] == "token_budget_exhausted"
         assert (await http.get(run)).json()["error"]["code"] == "token_budget_exhausted"
-        go_on = {"assistant_id": "agent", "input": None}
+        go_on = {"assistant_id": "working", "input": None}
         answer = await http.post(f"/threads/{thread}/runs", json=go_on)
         refused(answer, "token_budget_exhausted", "tokens_per_day")
         await limit(narrow, http)

@@ -40,7 +40,7 @@ CATALOGUE = {
 }
 CANARY = "canary-4f8d7a2e91"
 OWN = "https://mcp.stoa-people.org/mcp"
-PATIENCE = 10
+PATIENCE = 30
 
 
 @pytest.fixture(scope="module")

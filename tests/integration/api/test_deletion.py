@@ -177,7 +177,11 @@ class TestAThreadThatIsLarge:
 
         monkeypatch.setattr(thread_routes, "delete_rows", delete)
 
-    @pytest.mark.usefixtures("_everything_is_large")
+    @pytest.fixture
+    def _nobody_else_deletes_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("app.worker.retention.service.duties", lambda _settings: [])
+
+    @pytest.mark.usefixtures("_everything_is_large", "_nobody_else_deletes_rows")
     async def test_is_gone_at_once_and_its_rows_soon(self, postgres: PostgresServer) -> None:
         async with running_service(postgres) as service:
             client = service.client("fay")

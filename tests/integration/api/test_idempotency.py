@@ -33,11 +33,10 @@ class TestARunThatIsAskedForAgain:
         client = service.client("pru")
         thread_id = await new_thread(client)
         path = f"/threads/{thread_id}/runs"
+        stalls = sum(each.stalled_at is not None for each in service.model.requests)
         service.model.enqueue(Script(text="one two", stall_at=1))
         stopped = (await client.post(path, json=BODY)).json()["run_id"]
-        await service.model.wait_for_stall(
-            1 + sum(each.stalled_at is not None for each in service.model.requests)
-        )
+        await service.model.wait_for_stall(stalls + 1)
         await client.post(f"{path}/{stopped}/cancel", params={"wait": 1})
         empty = {"assistant_id": "agent", "input": None}
         headers = {"Idempotency-Key": "go-on"}

@@ -16,11 +16,12 @@ import pytest
 from httpx_sse import ServerSentEvent, aconnect_sse
 
 from app.api import live
+from tests.support.expiry import SECONDS, expiry_at_will
 from tests.support.model_server import Script
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 
-PATIENCE = 10
+PATIENCE = 30
 
 
 def run_of(text: str = "Hello", **fields: object) -> dict[str, object]:
@@ -146,17 +147,21 @@ class TestAStream:
                 await expired.get(f"{path}/join")
 
     async def test_that_is_not_read_ends_with_the_assertion_all_the_same(
-        self, service: RunningService
+        self, service: RunningService, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         http = service.client("deaf")
         text = "a" * 900_000
         messages = [{"type": "human", "content": text} for _ in range(8)]
         path = await new_run(http, input={"messages": messages})
         assert (await http.get(f"{path}/join")).status_code == 200
+        expiry = expiry_at_will(monkeypatch)
         deaf = [await _ask_and_not_read(service, f"{path}/{what}") for what in ("stream", "join")]
         async with asyncio.timeout(PATIENCE):
-            while service.web.services.streams.count() < len(deaf):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+            for reader, _ in deaf:
+                assert b" 200 " in await reader.readline()
+                await reader.readexactly(len(text) // 10)  # in the middle of what is large
+        assert expiry.awaited == len(deaf)
+        expiry.comes()
         await until_no_stream_is_open(service)
         for reader, writer in deaf:
             with contextlib.suppress(ConnectionResetError):
@@ -223,7 +228,7 @@ class TestAShutdown:
 async def _ask_and_not_read(
     service: RunningService, path: str
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Ask for a stream with an assertion that soon expires, on a connection that takes little."""
+    """Ask for a stream by an assertion that expires at will, on a connection that takes little."""
     to = urlsplit(service.url)
     taking_little = socket.socket()
     taking_little.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -231,7 +236,7 @@ async def _ask_and_not_read(
     loop = asyncio.get_running_loop()
     await loop.sock_connect(taking_little, (to.hostname, to.port))
     reader, writer = await asyncio.open_connection(sock=taking_little, limit=1024)
-    headers = service.issuer.headers("deaf", lifetime=2)
+    headers = service.issuer.headers("deaf", lifetime=SECONDS)
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     writer.write(f"GET {path} HTTP/1.1\r\nHost: {to.netloc}\r\n{lines}\r\n".encode())
     return reader, writer

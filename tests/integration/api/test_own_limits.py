@@ -12,7 +12,7 @@ from tests.support.limits import limit, limits_of, named, settled_usage
 from tests.support.model_server import Script
 from tests.support.service import RunningService
 
-PATIENCE = 10
+PATIENCE = 30
 
 
 async def whys(client: httpx.AsyncClient) -> list[str]:
@@ -22,7 +22,7 @@ async def whys(client: httpx.AsyncClient) -> list[str]:
 async def until_it_waits_for_the_model(client: httpx.AsyncClient) -> None:
     async with asyncio.timeout(PATIENCE):
         while await waits_for(client) != ["model"]:  # noqa: ASYNC110 - who waits is not woken
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
 
 
 async def waits_for(client: httpx.AsyncClient) -> list[str]:
@@ -74,10 +74,10 @@ class TestLimits:
 
     async def test_of_requests_are_those_of_the_header(self, service: RunningService) -> None:
         http = service.client("counter")
-        await limit(service, http, requests_per_minute=60)
+        await limit(service, http, requests_per_minute=2)  # what is used stays so for half a minute
         answer = await http.get("/me/limits")
         requests = named(answer.json(), "requests_per_minute")
-        assert requests["used"] + requests["remaining"] == 60
+        assert requests["used"] + requests["remaining"] == 2
         assert f'"requests_per_minute";r={requests["remaining"]};' in answer.headers["ratelimit"]
         assert requests["window_seconds"] == 60
         assert requests["resets_at"] is not None
@@ -192,16 +192,14 @@ class TestUsage:
         thread = await new_thread(http)
         for _ in range(2):
             await read_run(http, await start_run(http, thread, "Hello"))
-        answered = [each for each in narrow.model.requests if each.finished_at][-2:]
-        assert len(answered) == 2
         found = await settled_usage(http, calls=2)
         assert (found["total"]["runs"], found["total"]["calls"]) == (2, 2)
         assert found["total"]["prompt_tokens"] > 0
         assert found["total"]["output_tokens"] > 0
         assert found["total"]["seat_seconds"] > 0
         assert len(found["buckets"]) == 24
-        used = [each for each in found["buckets"] if each["runs"]]
-        assert sum(each["calls"] for each in used) == 2
+        assert sum(each["runs"] for each in found["buckets"]) == 2
+        assert sum(each["calls"] for each in found["buckets"]) == 2
         other = (await narrow.client("saver").get("/me/usage")).json()
         assert set(other["total"].values()) == {0}
 

@@ -12,9 +12,10 @@ import httpx
 from tests.support.frames import Frame, follow, new_thread, read_run, start_run
 from tests.support.limits import limit
 from tests.support.model_server import Script
+from tests.support.scheduled import MUCH_LATER, bring_forward
 from tests.support.service import RunningService
 
-PATIENCE = 10
+PATIENCE = 30
 BODY: dict[str, Any] = {
     "assistant_id": "agent",
     "input": {"messages": [{"role": "user", "content": "Hello"}]},
@@ -48,9 +49,9 @@ class TestARunForLater:
     async def test_says_when_it_is_due(self, idle: RunningService) -> None:
         http = idle.client("planning")
         thread = await new_thread(http)
-        body = {**BODY, "after_seconds": 90.5, "priority": -7}
+        body = {**BODY, "after_seconds": 3690.5, "priority": -7}
         made = (await http.post(f"/threads/{thread}/runs", json=body)).json()
-        assert moment(made["due_at"]) - moment(made["created_at"]) == 90.5
+        assert moment(made["due_at"]) - moment(made["created_at"]) == 3690.5
         assert (made["priority"], made["status"], made["state"]) == (-7, "pending", "pending")
         found = (await http.get(f"/threads/{thread}/runs/{made['run_id']}")).json()
         assert found == made
@@ -68,14 +69,15 @@ class TestARunForLater:
     async def test_begins_then_and_lets_those_before_it_pass(self, narrow: RunningService) -> None:
         http = narrow.client("patient")
         thread = await new_thread(http)
-        later = await start_run(http, thread, **COUNTING, after_seconds=0.6)
+        later = await start_run(http, thread, **COUNTING, after_seconds=MUCH_LATER)
         sooner = await start_run(http, thread, **COUNTING)
         assert (await read_run(http, sooner))[-1].data["status"] == "success"
-        waiting = (await http.get(later)).json()
-        assert waiting["state"] == "pending"
+        assert (await http.get(later)).json()["state"] == "pending"
+        await bring_forward(narrow, later)
+        due = moment((await http.get(later)).json()["due_at"])
         frames = await thread_frames(http, thread, 2)
         assert begun(frames) == [run.rpartition("/")[2] for run in (sooner, later)]
-        assert time.time() >= moment(waiting["due_at"])
+        assert time.time() >= due
 
     async def test_is_followed_in_its_threads_stream_once_it_is_due(
         self, narrow: RunningService
@@ -84,8 +86,10 @@ class TestARunForLater:
         thread = await new_thread(http)
         reading = asyncio.create_task(thread_frames(http, thread, 3))
         first = await start_run(http, thread, **COUNTING)
-        later = await start_run(http, thread, **COUNTING, after_seconds=0.6)
+        later = await start_run(http, thread, **COUNTING, after_seconds=MUCH_LATER)
         second = await start_run(http, thread, **COUNTING)
+        await read_run(http, second)
+        await bring_forward(narrow, later)
         frames = await reading
         in_order = [run.rpartition("/")[2] for run in (first, second, later)]
         assert begun(frames) == in_order
@@ -118,11 +122,11 @@ class TestARunForLater:
         http = idle.client("certain")
         path = f"/threads/{await new_thread(http)}/runs"
         headers = {"Idempotency-Key": "one"}
-        body = {**BODY, "after_seconds": 60}
+        body = {**BODY, "after_seconds": MUCH_LATER}
         made = (await http.post(path, json=body, headers=headers)).json()
         again = (await http.post(path, json=body, headers=headers)).json()
         assert again == made
-        other = {**BODY, "after_seconds": 61}
+        other = {**BODY, "after_seconds": MUCH_LATER + 1}
         assert (await http.post(path, json=other, headers=headers)).status_code == 409
 
     async def test_is_in_the_way_of_one_that_wants_its_thread_alone(
@@ -130,7 +134,7 @@ class TestARunForLater:
     ) -> None:
         http = idle.client("alone")
         thread = await new_thread(http)
-        later = await start_run(http, thread, after_seconds=60)
+        later = await start_run(http, thread, after_seconds=MUCH_LATER)
         alone = {**BODY, "multitask_strategy": "reject"}
         assert (await http.post(f"/threads/{thread}/runs", json=alone)).status_code == 409
         await start_run(http, thread, multitask_strategy="interrupt")

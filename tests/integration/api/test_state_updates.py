@@ -349,8 +349,10 @@ class TestAnOldRun:
     async def test_that_left_none_is_joined_with_none(self, service: RunningService) -> None:
         client = service.client("ole")
         thread_id = await new_thread(client)
+        stalls = sum(each.stalled_at is not None for each in service.model.requests)
         service.model.enqueue(HALF)
         first = await start_run(client, thread_id)
+        await service.model.wait_for_stall(stalls + 1)
         queued = await start_run(client, thread_id, "never")
         assert (await client.post(f"{queued}/cancel")).status_code == 200
         assert (await client.get(f"{queued}/join")).json() == {}

@@ -36,7 +36,7 @@ from tests.support.tenancy import TestDatabase, set_user_state, sign_in
 from tests.support.tool_servers.http import HttpToolServer, http_tool_server
 from tests.support.tool_servers.pools import running_pool
 
-PATIENCE = 20
+PATIENCE = 60
 TOOLS = {"add", "hang", "greet", "send_away", "large", "grow"}
 
 
@@ -394,6 +394,7 @@ class TestAConnectionThatIsRevoked:
                 await web.changes.set_key(person, "tickets", f"old-{person.user_id}")
                 for worker in (one, other):
                     await use(worker, person, tickets)
+            await far.is_listened_to(4)
             web.announcer.forget()
             far.requests.clear()
             await web.changes.set_key(alice, "tickets", "new")
@@ -418,6 +419,7 @@ class TestAConnectionThatIsRevoked:
         ):
             await web.changes.set_key(alice, "tickets", "old")
             await use(worker, alice, tickets)
+            await far.is_listened_to(1)
             await web.changes.set_key(alice, "tickets", "new")
             far.requests.clear()
             await use(worker, alice, tickets)

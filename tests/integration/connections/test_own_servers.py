@@ -25,6 +25,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 from tests.support.sites import Site, answer, certificate, redirect, site
 
+PATIENCE = 60
 PORT = 8443
 PUBLIC = "127.83.9.1"
 """An address of loopback that plays a public one."""
@@ -99,7 +100,7 @@ async def looked_at(service: RunningService, person: str, name: str, **body: Any
     client = service.client(person)
     added = await client.post("/connections", json={"name": name, **body})
     assert added.status_code == 201, added.text
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while True:
             found = (await client.get(f"/connections/{name}")).json()
             if found["state"] not in {"unknown", "checking"}:
@@ -261,8 +262,8 @@ class TestAServerThatNeverLetsGo:
             assert [each["name"] for each in found["tools"]] == ["cling"]
             removed = await service.client("mallory-clings").delete("/connections/mine")
             assert removed.status_code == 204
-            await asyncio.wait_for(clinging.asked_to_end.wait(), 20)
-            await asyncio.wait_for(clinging.left.wait(), 20)
+            await asyncio.wait_for(clinging.asked_to_end.wait(), PATIENCE)
+            await asyncio.wait_for(clinging.left.wait(), PATIENCE)
 
 
 class Echoing(Clinging):

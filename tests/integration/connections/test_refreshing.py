@@ -23,7 +23,7 @@ from tests.support.oauth_server.authorization import TestAuthorizationServer
 from tests.support.oauth_server.resource import ProtectedMcpServer
 from tests.support.tenancy import TestDatabase
 
-PATIENCE = 15
+PATIENCE = 60
 
 
 class Authorized:

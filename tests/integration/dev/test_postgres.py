@@ -18,6 +18,11 @@ import pytest
 from app.dev.errors import DevelopmentError
 from app.dev.postgres import EmbeddedPostgres
 from tests.support.environment import REPOSITORY
+from tests.support.frozen import frozen
+from tests.support.held_ports import held_port
+
+PATIENCE = 30.0
+STILL_IN_USE = "pre-existing shared memory block"
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +64,24 @@ async def note(server: EmbeddedPostgres) -> object:
         await connection.close()
 
 
+def port_of(server: EmbeddedPostgres) -> int:
+    return int(server.dsn().rpartition(":")[2].partition("/")[0])
+
+
 class TestStarting:
     async def test_data_and_port_stay_between_starts(self, server: EmbeddedPostgres) -> None:
         await server.start()
         first = server.dsn()
         assert await note(server) == "kept"
         await server.stop()
-        await server.start()
+        with held_port(port_of(server)):  # from others, not from the server itself
+            await server.start()
         assert server.dsn() == first
         assert await note(server) == "kept"
 
     async def test_a_taken_port_is_changed(self, server: EmbeddedPostgres) -> None:
         await server.prepare()
-        port = int(server.dsn().rpartition(":")[2].partition("/")[0])
+        port = port_of(server)
         with socket.create_server(("127.0.0.1", port)):
             await server.start()
             assert f":{port}/" not in server.dsn()
@@ -121,6 +131,22 @@ class TestAfterAKill:
         await server.wait()
         await server.stop()
         await server.start()
+        assert await note(server) == "kept"
+
+    async def test_one_whose_children_have_not_noticed_yet_is_waited_for(
+        self, server: EmbeddedPostgres
+    ) -> None:
+        await server.start()
+        (child, *_) = psutil.Process(server.pid).children()
+        with frozen([child.pid]):
+            os.kill(server.pid, signal.SIGKILL)
+            await server.wait()
+            await server.stop()
+            starting = asyncio.create_task(server.start())
+            async with asyncio.timeout(PATIENCE):
+                while STILL_IN_USE not in server.log.read_text():  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        await starting
         assert await note(server) == "kept"
 
     async def test_a_killed_starter_takes_the_server_with_it(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -135,7 +136,7 @@ class TestARestoredDatabase:
         earlier = backups.of(await backups.take(template.name), tombstone_folder=folder)
         with structlog.testing.capture_logs() as said:
             assert await apply_tombstones(earlier) == Restored(tombstones=1, unknown=1)
-        assert said == []
+        assert about_erasures(said) == []
 
     async def test_is_compared_with_a_folder_that_is_named(
         self, restored: Restoration, tmp_path: Path
@@ -153,7 +154,8 @@ class TestARestoredDatabase:
         elsewhere = copied.settings.model_copy(update={"tombstone_folder": tmp_path / "empty"})
         with structlog.testing.capture_logs() as said:
             assert await apply_tombstones(elsewhere) == Restored(missing=1)
-        assert [(each["missing"], each["recorded"]) for each in said] == [(1, 1)]
+        found = about_erasures(said)
+        assert [(each["missing"], each["recorded"]) for each in found] == [(1, 1)]
         assert (await apply_tombstones(copied.settings, tmp_path / "empty")).missing == 0
 
     async def test_is_not_served_while_the_tombstones_key_is_missing(
@@ -225,6 +227,11 @@ class TestOnTheCommandLine:
         status, said = await run_command(monkeypatch, "erasures", "apply")
         assert status == 1
         assert "which STOA_SIGNING_KEYS does not have" in said
+
+
+def about_erasures(said: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Without what else goes on in this process."""
+    return [each for each in said if "eras" in each["event"] or "tombstone" in each["event"]]
 
 
 def environment_of(settings: Settings) -> dict[str, str]:

@@ -19,6 +19,7 @@ from tests.support.embedding import EMBEDDING_MODEL, EmbeddingServer
 from tests.support.models import FreeSeats, model_calls
 from tests.support.tenancy import claimed_run, make_thread
 
+PATIENCE = 60.0
 LIMITS: Limits = {"memory_bytes": 64 * 1024 * 1024}
 
 Searching = Callable[..., MemorySearch]
@@ -63,7 +64,12 @@ def searching(tenants: TenantDatabase, run: ClaimedRun, embedder: Embedder) -> S
     """A search in the run's name, as it is or otherwise."""
 
     def search(**changes: Any) -> MemorySearch:
-        chosen: dict[str, Any] = {"limits": LIMITS, "embedder": embedder, **changes}
+        chosen: dict[str, Any] = {
+            "limits": LIMITS,
+            "embedder": embedder,
+            "seconds": PATIENCE,
+            **changes,
+        }
         return MemorySearch(tenants, run, chosen.pop("limits"), chosen.pop("embedder"), **chosen)
 
     return search

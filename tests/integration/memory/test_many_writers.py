@@ -15,7 +15,7 @@ from tenancy.checkpoints.store import TenantStore
 from tenancy.database.engine import DatabaseSettings
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal, UserId
-from tests.integration.memory.conftest import LIMITS
+from tests.integration.memory.conftest import LIMITS, PATIENCE
 from tests.support.tenancy import TestDatabase
 
 
@@ -37,7 +37,14 @@ def write(number: int, dsn: str, user: UUID) -> int:
 
 
 async def _write(number: int, dsn: str, user: UserId) -> int:
-    settings = DatabaseSettings(dsn=dsn, pool_size=1)
+    settings = DatabaseSettings(
+        dsn=dsn,
+        pool_size=1,
+        statement_timeout=PATIENCE,
+        idle_in_transaction_timeout=PATIENCE,
+        connect_timeout=PATIENCE,
+        acquire_timeout=PATIENCE,
+    )
     database, pool = TenantDatabase(settings), CheckpointPool(settings)
     await pool.open()
     memories, store = Memories(database, LIMITS), TenantStore(pool, user, limits=LIMITS)

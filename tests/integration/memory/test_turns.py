@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
 
+from app.memory.search import MemorySearch
+from tests.integration.memory.conftest import PATIENCE
 from tests.support.embedding import EMBEDDING_MODEL, EmbeddingServer
 from tests.support.model_server import Script, ScriptedModelServer, ToolCall
 from tests.support.postgres import PostgresServer
@@ -37,10 +40,12 @@ async def remembering(
         {"name": "chat", "url": chat.url, "capacity": 8},
         {"name": "embed", "url": embeddings.url, "model": EMBEDDING_MODEL},
     )
-    async with running_service(
-        postgres, pool=pools, embedding_model=EMBEDDING_MODEL, builtin_tools=("memory",)
-    ) as running:
-        yield running
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.memory.run.MemorySearch", partial(MemorySearch, seconds=PATIENCE))
+        async with running_service(
+            postgres, pool=pools, embedding_model=EMBEDDING_MODEL, builtin_tools=("memory",)
+        ) as running:
+            yield running
 
 
 async def turn(service: RunningService, who: str, said: str) -> list[dict[str, Any]]:

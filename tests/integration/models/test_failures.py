@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,7 +13,8 @@ from langchain_ollama import ChatOllama
 from app.models.chat import build_chat_model
 from app.models.errors import ModelError
 from app.models.failures import describe_model_failure
-from tests.support.model_server import Script, ScriptedModelServer
+from tests.support.held_ports import held_port
+from tests.support.model_server import Script, ScriptedModelServer, ToolCall
 from tests.support.models import QUICK, FreeSeats, model_calls
 
 
@@ -127,20 +127,23 @@ class TestBeforeTheFirstByte:
     async def test_a_load_that_takes_a_while_is_waited_for(
         self, server: ScriptedModelServer
     ) -> None:
-        server.enqueue(Script(load_seconds=0.4))
+        # All at once: there is no silence in the middle of it, however slow the machine is.
+        call = ToolCall(name="weather")
+        server.enqueue(Script(load_seconds=0.4, tool_calls=(call,), tool_calls_in="done"))
         async with impatient(server.url, stall_seconds=0.1) as chat:
-            assert (await chat.ainvoke("hi")).text == "You said: hi"
+            assert [each["name"] for each in (await chat.ainvoke("hi")).tool_calls] == ["weather"]
 
     async def test_no_server_is_unreachable(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-        async with impatient(f"http://127.0.0.1:{port}") as nobody:
-            assert await failure_of(nobody) == ("", "ollama_unreachable")
+        with held_port() as port:
+            async with impatient(f"http://127.0.0.1:{port}") as nobody:
+                assert await failure_of(nobody) == ("", "ollama_unreachable")
 
     async def test_a_server_that_never_begins_times_out(self, server: ScriptedModelServer) -> None:
         server.answer_with(Script(stall_at=0))
         async with impatient(server.url, first_byte_seconds=0.05) as hasty:
             assert await failure_of(hasty) == ("", "model_timeout")
+            while not server.requests:  # its time was over before the server had read it
+                assert await failure_of(hasty) == ("", "model_timeout")
         await server.wait_for_disconnect()
 
 

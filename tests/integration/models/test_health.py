@@ -9,19 +9,22 @@ import pytest
 from app.models.health import PoolHealth, probe
 from tests.support.model_server import ScriptedModelServer
 
+PATIENCE = 30.0
+
 
 class TestProbing:
     @pytest.mark.parametrize("name", ["smollm2", "smollm2:latest"])
     async def test_a_server_with_the_model_is_ready(
         self, server: ScriptedModelServer, name: str
     ) -> None:
-        assert (await probe(f"{server.url}/", name)).ready
+        assert (await probe(f"{server.url}/", name, seconds=PATIENCE)).ready
 
     async def test_a_server_without_it_says_so(self, server: ScriptedModelServer) -> None:
-        assert await probe(server.url, "other") == PoolHealth(reachable=True, model_present=False)
+        found = await probe(server.url, "other", seconds=PATIENCE)
+        assert found == PoolHealth(reachable=True, model_present=False)
 
     async def test_probing_is_no_model_call(self, server: ScriptedModelServer) -> None:
-        await probe(server.url, "smollm2")
+        await probe(server.url, "smollm2", seconds=PATIENCE)
         assert server.requests == []
 
     async def test_no_server_is_not_reachable(self) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -27,6 +26,7 @@ from tenancy.principal import Principal
 from tenancy.scheduler.components import ComponentDatabase
 from tenancy.scheduler.pools import PoolDatabase, PoolDeclaration
 from tenancy.scheduler.seats import SeatDatabase
+from tests.support.held_ports import held_port
 from tests.support.model_server import Script, ScriptedModelServer
 from tests.support.models import QUICK
 from tests.support.tenancy import (
@@ -42,7 +42,7 @@ SAID = "You said: hi"
 WAIT_SECONDS = 0.3
 PROBE_SECONDS = 0.05
 COOLDOWN_SECONDS = 10.0
-PATIENCE = 20.0
+PATIENCE = 30.0
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Scheduler:
                 yield scope
         finally:
             scope.close()
-            await scope.ended(5)
+            await scope.ended(PATIENCE)
 
     @asynccontextmanager
     async def tended(self) -> AsyncIterator[None]:
@@ -96,6 +96,11 @@ class Scheduler:
             yield
         finally:
             await tender.stop()
+
+    async def settled(self) -> None:
+        """Wait until every seat is given back."""
+        while giving_back := tuple(self.keeper._settling):
+            await asyncio.wait(giving_back, timeout=PATIENCE)
 
     async def states(self) -> dict[str, tuple[str, str | None]]:
         """How each pool stands, and why."""
@@ -127,7 +132,7 @@ async def scheduler(
     components = ComponentDatabase(database.settings("dispatch"))
     worker = await make_worker(dispatch)
     keeper = SeatKeeper(worker, seats, {}, lambda call: None, WAIT_SECONDS)
-    access = ModelAccess(keeper, replace(QUICK, first_byte_seconds=5.0))
+    access = ModelAccess(keeper, replace(QUICK, first_byte_seconds=PATIENCE))
     try:
         yield Scheduler(
             tenants, dispatch, seats, pools, components, superuser, worker, keeper, access
@@ -147,10 +152,10 @@ async def other() -> AsyncIterator[ScriptedModelServer]:
 
 
 @pytest.fixture
-def nobody() -> str:
-    """An address where no server is."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+def nobody() -> Iterator[str]:
+    """An address where no server is, unless the test starts one."""
+    with held_port() as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 async def ask(model: str = "smollm2") -> str:
@@ -194,13 +199,14 @@ class TestAPoolThatCannotBeReached:
         async with scheduler.run_of(alice):
             assert await code_of_failure() == "ollama_unreachable"
         assert asyncio.get_running_loop().time() - started >= WAIT_SECONDS
-        await scheduler.keeper.stop()
+        await scheduler.settled()
         assert await scheduler.calls() == 0
 
     async def test_is_back_once_a_probe_finds_it_well_and_calls_that_wait_go_on(
         self, scheduler: Scheduler, nobody: str, alice: Principal
     ) -> None:
         await scheduler.declare(("a", nobody))
+        scheduler.keeper._wait_seconds = 2 * PATIENCE
         port = int(nobody.rpartition(":")[2])
         async with scheduler.run_of(alice), scheduler.tended():
             asking = asyncio.create_task(ask())
@@ -276,7 +282,7 @@ class TestAPoolThatFails:
         for person, state in ((alice, "open"), (alice, "open"), (bob, "failing")):
             async with scheduler.run_of(person):
                 assert await code_of_failure() == "model_failed"
-                await scheduler.keeper.stop()
+                await scheduler.settled()
                 assert await scheduler.states() == {"a": (state, "failed")}
 
     async def test_between_two_answers_stays(
@@ -290,7 +296,7 @@ class TestAPoolThatFails:
                     assert await ask() == SAID
                 else:
                     assert await code_of_failure() == "model_failed"
-        await scheduler.keeper.stop()
+        await scheduler.settled()
         assert (await scheduler.states())["a"][0] == "open"
 
     async def test_in_mid_answers_that_are_cut_is_out_and_their_calls_go_to_another(
@@ -308,7 +314,7 @@ class TestAPoolThatFails:
             assert {str(each) for each in answers} - {SAID} <= {
                 "The connection to the model broke off in the middle of the answer. Try again."
             }
-            await scheduler.keeper.stop()
+            await scheduler.settled()
             assert (await scheduler.states())["a"] == ("failing", "failed")
             assert await ask() == SAID
 
@@ -335,7 +341,7 @@ class TestAPoolThatFails:
         async with scheduler.run_of(alice):
             for _ in range(3):
                 assert await code_of_failure() == code
-        await scheduler.keeper.stop()
+        await scheduler.settled()
         assert await scheduler.states() == {"a": ("open", None)}
         assert await scheduler.calls() == 0
 
@@ -396,7 +402,7 @@ class TestACallThatWaits:
                 asking.cancel()
                 await asyncio.wait({asking})
             assert await ask() == SAID
-        await scheduler.keeper.stop()
+        await scheduler.settled()
         assert await scheduler.calls() == 0
 
 

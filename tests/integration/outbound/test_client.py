@@ -27,6 +27,7 @@ from tests.support.sites import Site, answer, certificate, redirect, site
 
 HERE = "127.83.7.11"
 """An address of loopback that a test lets play a public one, on a port that is asked."""
+PATIENCE = 60
 PORT = 8443
 NAME = "shop.stoa.dev"
 MANY = 100_000
@@ -184,7 +185,7 @@ class TestTheClient:
             async with guarded_client(trusted=asked.trusted) as client:
                 await client.get(asked.url)
                 assert not asked.left.is_set()
-            await asyncio.wait_for(asked.left.wait(), 5)
+            await asyncio.wait_for(asked.left.wait(), PATIENCE)
 
 
 def endless(head: bytes, piece: bytes, pause: float = 0) -> Callable[..., Awaitable[None]]:
@@ -256,7 +257,7 @@ class TestAnAnswer:
             with pytest.raises(error) as failure:
                 await client.get(asked.url)
             assert "127.0.0.1" not in str(failure.value)
-            await asyncio.wait_for(asked.left.wait(), 5)
+            await asyncio.wait_for(asked.left.wait(), PATIENCE)
 
     @pytest.mark.parametrize(
         "reply",
@@ -276,7 +277,7 @@ class TestAnAnswer:
         ):
             with pytest.raises(TimedOut):
                 await client.get(asked.url)
-            await asyncio.wait_for(asked.left.wait(), 5)
+            await asyncio.wait_for(asked.left.wait(), PATIENCE)
 
     async def test_that_unfolds_is_never_in_memory_as_a_whole(self) -> None:
         sizes = set[int]()
@@ -311,7 +312,7 @@ class TestReadingABodyOfAnotherClient:
             response = await client.send(client.build_request("GET", asked.url), stream=True)
             with pytest.raises(error):
                 await read_bounded(response, MANY, seconds)
-            await asyncio.wait_for(asked.left.wait(), 5)
+            await asyncio.wait_for(asked.left.wait(), PATIENCE)
 
     async def test_is_whole(self) -> None:
         async with (

@@ -177,7 +177,7 @@ class TestEndingASession:
             async with factory() as client:
                 with pytest.raises(TimedOut):
                     await client.delete(server.url)
-            await asyncio.wait_for(server.left.wait(), 5)
+            await asyncio.wait_for(server.left.wait(), 60)
 
     async def test_is_read_no_further_than_a_little(self) -> None:
         endless = answer(bytes(100_000), Content_Type="text/event-stream")

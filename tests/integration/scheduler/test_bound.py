@@ -229,7 +229,7 @@ class World:
     runs: list[ClaimedRun]
 
     def do(self, what: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(what, self.loop).result(60)
+        return asyncio.run_coroutine_threadsafe(what, self.loop).result(600)
 
 
 class TestTheBound:

@@ -15,9 +15,12 @@ from tests.support.tenancy import MODEL, TestDatabase, sign_in
 
 OTHER = "other:latest"
 HOLD_MODEL = "SELECT 1 FROM models WHERE model = $1 FOR NO KEY UPDATE"
-WAITS_FOR_A_ROW = (
-    "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted)"
+WAITS_FOR_A_ROW = """
+SELECT EXISTS (
+  SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
+  WHERE locktype = 'transactionid' AND NOT granted AND datname = current_database()
 )
+"""
 
 
 class TestSeveralPoolsWithOneModel:

@@ -25,7 +25,7 @@ from tenancy.database.roles import assert_role
 from tenancy.database.signals import RUN_QUEUED, Listener
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal
-from tests.support.tenancy import TestDatabase
+from tests.support.tenancy import PATIENCE, TestDatabase
 
 WRONG = "not-the-password"
 
@@ -87,14 +87,14 @@ async def test_a_login_that_is_refused_says_what_to_look_at(
     ]
     for start in starts:
         with pytest.raises(LoginRefused, match=next(iter(parts.values()))) as refused:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await start()
         assert WRONG not in str(refused.value)
 
 
 async def test_listening_where_nobody_answers_ends_the_start(database: TestDatabase) -> None:
     with pytest.raises(DatabaseUnavailable):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await listen(changed(database, host="127.0.0.1", port=1))
 
 

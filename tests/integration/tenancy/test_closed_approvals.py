@@ -22,7 +22,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import ApprovalNotFound, UserUnavailable
 from tenancy.principal import Principal
 from tests.integration.tenancy.asking import Asking, approve, asked_call
-from tests.support.tenancy import ASSISTANT, TestDatabase, set_user_state
+from tests.support.tenancy import ASSISTANT, PATIENCE, TestDatabase, set_user_state
 
 EXPIRE = "SELECT expired, resumed FROM tenant.expire_approvals($1, $2)"
 
@@ -245,7 +245,7 @@ class TestAWorker:
         try:
             for duty in duties:
                 await duty.start()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 await all_heard.wait()
         finally:
             for duty in duties:

@@ -15,6 +15,8 @@ from tenancy.principal import Principal
 from tests.support.leaving import Leaving, leaving_of
 from tests.support.tenancy import TestDatabase, identity, make_thread, set_user_state
 
+pytestmark = pytest.mark.usefixtures("whole_day")
+
 HASH = b"keyed hash of the identity"
 LONG = 30 * 86400.0
 

@@ -20,7 +20,7 @@ from tenancy.migrate import MigrationFailed, RoleDsns, head_revision, migrate
 from tenancy.rls import security_statements
 from tests.isolation.catalogue import complaints
 from tests.support.postgres import PostgresServer
-from tests.support.tenancy import TestDatabase
+from tests.support.tenancy import PATIENCE, TestDatabase
 
 PROGRAM = """
 import json, sys
@@ -263,7 +263,7 @@ class TestAMigrationThatFails:
         with pytest.raises(DBAPIError):
             await database.migrate()
         monkeypatch.undo()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             assert await database.migrate() == head_revision()
 
     async def test_a_dsn_without_a_role_of_its_own_is_refused(self, template: TestDatabase) -> None:

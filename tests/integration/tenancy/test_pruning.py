@@ -27,7 +27,7 @@ from tenancy.errors import ThreadBusy
 from tenancy.principal import Principal
 from tenancy.run_states import RunState
 from tests.integration.tenancy.conversation import TABLES, Conversation
-from tests.support.tenancy import ASSISTANT, make_thread
+from tests.support.tenancy import ASSISTANT, PATIENCE, make_thread
 
 PRUNE = "SELECT dropped, done FROM tenant.prune_checkpoints($1, $2, $3, $4)"
 DAY = 24 * 3600.0
@@ -403,6 +403,6 @@ class TestWhenToLook:
             await talk.superuser.execute(
                 "SELECT FROM threads WHERE user_id = $1 FOR NO KEY UPDATE", talk.person.user_id
             )
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 assert await prune(talk) == [0]
         assert sum(await prune(talk)) > 0

@@ -23,6 +23,7 @@ from tenancy.database.tenant import TenantDatabase
 from tenancy.errors import LeaseLost, RunTrespassed, UserUnavailable
 from tenancy.principal import ClaimedRun, Principal
 from tests.support.tenancy import (
+    PATIENCE,
     claimed_run,
     expire_leases,
     make_thread,
@@ -242,7 +243,7 @@ class _HeldBack(JsonPlusSerializer):
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         if obj == ["slow"]:
             self.reached.set()
-            assert self.go.wait(20)
+            assert self.go.wait(PATIENCE)
         return super().dumps_typed(obj)
 
 
@@ -256,7 +257,7 @@ class TestWritesAtOnce:
         saver.serde = held_back = _HeldBack()
         made = checkpoint(["slow"])
         writing = asyncio.create_task(put(saver, thread_id, made))
-        await asyncio.to_thread(held_back.reached.wait, 20)
+        assert await asyncio.to_thread(held_back.reached.wait, PATIENCE)
         await saver.aput_writes(config(thread_id, made["id"]), [("words", ["quick"])], "task")
         held_back.go.set()
         await writing
@@ -287,7 +288,7 @@ class TestClosing:
         saver = bench.saver(await bench.run(alice, thread_id))
         saver.serde = held_back = _HeldBack()
         writing = asyncio.create_task(put(saver, thread_id, checkpoint(["slow"])))
-        await asyncio.to_thread(held_back.reached.wait, 20)
+        assert await asyncio.to_thread(held_back.reached.wait, PATIENCE)
         closing = asyncio.create_task(saver.close())
         done, _ = await asyncio.wait([closing], timeout=0.05)
         assert not done

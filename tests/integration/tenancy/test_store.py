@@ -53,7 +53,8 @@ class TestManyPeopleAtOnce:
         for who, store in enumerate(stores):
             expected = {(("notes", "shared"), f"key {n}"): {"of": who} for n in range(4)}
             assert await contents(store) == expected
-        assert asyncio.all_tasks() == before
+        # What others had left to do may be done by now.
+        assert asyncio.all_tasks() <= before
 
 
 class TestAwkwardNames:

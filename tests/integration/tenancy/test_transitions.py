@@ -246,7 +246,7 @@ class TestAFence:
 
 
 class TestTheTimeThatARunRan:
-    @pytest.mark.parametrize(("began", "expected"), [("-3 s", 3.0), ("1 hour", 0.0)])
+    @pytest.mark.parametrize(("began", "expected"), [("-1 hour", 3600.0), ("1 hour", 0.0)])
     async def test_is_added_up_and_never_falls_though_the_clock_is_set_back(
         self,
         began: str,
@@ -263,4 +263,5 @@ class TestTheTimeThatARunRan:
             "UPDATE runs SET state = 'pending', fence = fence + 1, worker_id = NULL"
             " RETURNING active_seconds"
         )
-        assert seconds == pytest.approx(expected, abs=1)
+        # However long the two statements took; none of it where the time was set back.
+        assert expected <= seconds <= expected * 1.1

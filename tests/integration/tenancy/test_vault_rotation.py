@@ -21,7 +21,7 @@ from tenancy.principal import Principal
 from tenancy.vault.data_keys import read_data_keys
 from tenancy.vault.envelope import version_of
 from tests.integration.admin.commands import Commands
-from tests.support.tenancy import TestDatabase, set_user_state, sign_in
+from tests.support.tenancy import PATIENCE, TestDatabase, set_user_state, sign_in
 from tests.support.vaults import keys_of, vault_of
 
 SERVER = "tickets"
@@ -175,6 +175,7 @@ class TestUnderLoad:
     ) -> None:
         """People set keys and have them used while one rotation follows another."""
         last: dict[UUID, str] = {}
+        begun = {person.user_id: asyncio.Event() for person in (alice, bob)}
         over = asyncio.Event()
 
         async def use(person: Principal) -> None:
@@ -182,12 +183,16 @@ class TestUnderLoad:
             for n in count(1):
                 assert await scene.keeper.keep(person, row, "key", str(n).encode())
                 last[person.user_id] = str(n)
+                begun[person.user_id].set()
                 assert await scene.kept(person) == str(n)
                 if over.is_set():
                     return
 
         users = [asyncio.create_task(use(person)) for person in (alice, bob)]
         try:
+            async with asyncio.timeout(PATIENCE):
+                for each in begun.values():
+                    await each.wait()
             done = [await scene.rotate(0) for _ in range(8)]
         finally:
             over.set()

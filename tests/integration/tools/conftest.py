@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from app.worker import tool_listings
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.tenant import TenantDatabase
 from tenancy.principal import Principal
 from tests.integration.tools.office import Office
 from tests.support.tenancy import TestDatabase, claimed_run, make_thread
+from tests.support.tool_servers.pools import SECONDS
 from tests.support.tool_servers.recording import RecordingServer, recording_server
 
 
@@ -29,7 +31,9 @@ async def office(
     dispatch: DispatchDatabase,
     alice: Principal,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Office]:
+    monkeypatch.setattr(tool_listings, "LISTING_SECONDS", SECONDS)
     thread = await make_thread(tenants, alice)
     run = await claimed_run(tenants, dispatch, alice, thread)
     async with AsyncExitStack() as stack:

@@ -19,6 +19,8 @@ from app.tools.servers import McpServer, StdioTransport
 from tests.support.tool_servers.pools import (
     NO_CREDENTIAL,
     SECONDS,
+    descendants,
+    impatient,
     is_running,
     running_pool,
     somebody,
@@ -38,7 +40,8 @@ def program(tmp_path: Path) -> McpServer:
     head, tail = SERVER.split("\n\n\n", 1)
     file = tmp_path / "server.py"
     file.write_text(f"{head}\n\n\n{HEART}\n\n\n{tail}", encoding="utf-8")
-    return versioned(McpServer("notes", StdioTransport(sys.executable, (str(file),))))
+    transport = StdioTransport(sys.executable, (str(file),))
+    return versioned(McpServer("notes", transport, timeouts=impatient()))
 
 
 class TestTheTenLines:
@@ -74,13 +77,16 @@ class TestTheServerOfThePage:
 
 async def kill_it() -> None:
     """What it runs as, without a word before; returns when it is gone."""
-    (running,) = [
-        child
-        for child in psutil.Process().children(recursive=True)
-        if any(each.endswith("server.py") for each in child.cmdline())
-    ]
+    (running,) = [child for child in descendants() if is_of_the_page(child)]
     running.kill()
     await until(lambda: not is_running(running.pid))
+
+
+def is_of_the_page(process: psutil.Process) -> bool:
+    try:
+        return any(each.endswith("server.py") for each in process.cmdline())
+    except psutil.NoSuchProcess:
+        return False
 
 
 def notes_in(folder: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import asyncpg
@@ -13,8 +14,8 @@ import pytest
 from app.stopping import RunStop
 from app.tools.ledger import Ledger
 from app.tools.mcp.calling import ServerCalls
-from app.tools.mcp.made import DISCONNECTED
-from app.tools.servers import Credential
+from app.tools.mcp.made import DISCONNECTED, Made
+from app.tools.servers import Credential, McpServer
 from app.tools.site import CallSite
 from app.tools.waiting import InDoubt
 from app.worker import tool_listings
@@ -24,7 +25,7 @@ from tenancy.principal import Principal
 from tests.integration.tools.office import Office, Worker, make, outcome_of
 from tests.support.tenancy import claimed_run, make_thread
 from tests.support.tool_servers.http import http_tool_server
-from tests.support.tool_servers.pools import QUICK
+from tests.support.tool_servers.pools import QUICK, SECONDS, impatient, until
 from tests.support.tool_servers.recording import (
     Heard,
     RecordingServer,
@@ -77,7 +78,7 @@ class TestACall:
         assert (message.text, message.status) == ("it was written", "success")
         told = message.response_metadata["stoa"]
         assert (told["server"], told["tool"], told["outcome"]) == ("notes", "write", "ok")
-        assert 0 < told["seconds"] < 20
+        assert 0 < told["seconds"] < SECONDS
         row = await superuser.fetchrow("SELECT state, key, server, tool, result::text FROM effects")
         assert row is not None
         assert (row["state"], row["server"], row["tool"]) == ("done", "notes", "write")
@@ -115,9 +116,7 @@ class TestACall:
         message = await make(equipment, "notes__write", {})
         assert message.text == DISCONNECTED
         assert not server.calls
-        async with asyncio.timeout(20):
-            while worker.services.pool.open_connections:  # noqa: ASYNC110 - nothing tells of it
-                await asyncio.sleep(0.01)
+        await until(lambda: not worker.services.pool.open_connections)
 
     async def test_by_stdio_goes_the_same_way(
         self, office: Office, superuser: asyncpg.Connection
@@ -155,8 +154,10 @@ class TestACall:
     ) -> None:
         async with http_tool_server() as far:
             worker = await office.open({"far": {"url": far.url, "stoa": {"scope": scope}}})
-            await worker.call("far__grow")
-            async with asyncio.timeout(20):
+            equipment = await worker.equip()
+            await far.is_listened_to(1)
+            await make(equipment, "far__grow", {})
+            async with asyncio.timeout(SECONDS):
                 while "far__grown" not in (await worker.equip()).tools:  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
 
@@ -199,7 +200,8 @@ class TestAModelThatWantsMore:
             asyncio.create_task(make(equipment, "notes__write", {"n": n}, str(n)))
             for n in range(12)
         ]
-        await asyncio.wait(calls, timeout=1)
+        await until(lambda: len(server.calls) >= 8)
+        await asyncio.wait(calls, timeout=0.5)  # nor does another come
         assert len(server.calls) == 8
         held.go.set()
         assert {(await call).text for call in calls} == {"done at last"}
@@ -272,16 +274,29 @@ class TestATimeOut:
         assert (again.known["why"], len(server.calls)) == ("lost", 1)
 
     async def test_of_one_that_may_be_repeated_has_it_repeated_under_the_same_key(
-        self, office: Office, server: RecordingServer, superuser: asyncpg.Connection
+        self,
+        office: Office,
+        server: RecordingServer,
+        superuser: asyncpg.Connection,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         held = Held()
+        try_again = ServerCalls._try_again
+
+        async def patiently(
+            self: ServerCalls, before: Made, site: CallSite, server: McpServer, *about: Any
+        ) -> Made:
+            await held.begun.wait()
+            patient = replace(server, timeouts=impatient())
+            return await try_again(self, before, site, patient, *about)
 
         async def slow_at_first(heard: Heard) -> types.CallToolResult:
             return await held(heard) if len(server.calls) == 1 else text("it was written")
 
         server.offer("write", slow_at_first)
         trust = {"idempotent": ["write"], "idempotency_ttl": 60}
-        worker = await opened(office, server, timeout={"call": 1}, trust=trust)
+        worker = await opened(office, server, timeout={"call": 0.3}, trust=trust)
+        monkeypatch.setattr(ServerCalls, "_try_again", patiently)
         assert (await worker.call("notes__write")).text == "it was written"
         assert len({call.meta[KEY] for call in server.calls}) == 1
         assert await states(superuser) == ["done"]
@@ -289,11 +304,11 @@ class TestATimeOut:
     async def test_of_a_run_that_is_being_stopped_is_told_and_nobody_is_asked(
         self, office: Office, server: RecordingServer
     ) -> None:
-        held, stop = Held(), RunStop()
-        server.offer("write", held)
+        stop = RunStop()
+        server.offer("write", Held())
         worker = await opened(office, server, timeout={"call": 0.5})
         writing = asyncio.create_task(make(await worker.equip(), "notes__write", {}, "1", stop))
-        await held.begun.wait()
+        await until(lambda: stop.finishing)
         stop.cancel()
         assert outcome_of(await writing) == "lost"
 
@@ -332,9 +347,13 @@ class TestAServerThatDies:
     async def test_or_hangs_from_the_beginning_costs_its_own_tools_only(
         self, office: Office, server: RecordingServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        server.offer("write", "it was written")
-        monkeypatch.setattr(tool_listings, "LISTING_SECONDS", 1.0)
+        # Given a server that is known not to answer, for which nobody waits long
         hanging = {**stdio(), "args": [*stdio()["args"], "hang-connect"]}
+        with monkeypatch.context() as patch:
+            patch.setattr(tool_listings, "LISTING_SECONDS", 0.1)
+            await (await office.open({"slow": hanging})).equip()
+        monkeypatch.setattr(tool_listings, "FAILING_SECONDS", 0.5)
+        server.offer("write", "it was written")
         worker = await office.open({"notes": {"url": server.url}, "slow": hanging})
         equipment = await worker.equip()
         assert [(each.server, each.reason) for each in equipment.missing] == [("slow", "timeout")]
@@ -344,7 +363,8 @@ class TestAServerThatDies:
         self, office: Office, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(tool_listings, "LISTING_SECONDS", 0.1)
-        hanging = {**stdio(), "args": [*stdio()["args"], "hang-connect"]}
+        entry = stdio(timeout={"connect": SECONDS})
+        hanging = {**entry, "args": [*entry["args"], "hang-connect"]}
         worker = await office.open({"slow": hanging})
         await worker.equip()
         known = await worker.services.connections.find(office.run, "slow")
@@ -471,6 +491,7 @@ class TestACredentialThatIsRefusedInMidCall:
             )
             first = asyncio.create_task(calls.make(CallSite("m", "first"), server, "hang", {}))
             await far.hanging.wait()
+            await far.is_listened_to(1)
             far.hanging.clear()
             far.status = 401
             await calls.make(CallSite("m", "second"), server, "large", {})
@@ -534,7 +555,7 @@ class TestStopping:
         await held.begun.wait()
         stop.cancel()
         await reading
-        assert [each.leases for each in worker.services.pool._tasks] == [0]
+        await until(lambda: [each.leases for each in worker.services.pool._tasks] == [0])
 
 
 def stdio(**stoa: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from app.tools.builtin.robots import LARGEST, RobotsMemory
 from app.tools.calls import FAILED, run_call
 from tests.support.sites import Site, answer, certificate, redirect, site
 
+PATIENCE = 60
 INNER = "127.83.7.31"
 PAGE = answer(b"<title>Welcome</title><h1>Hello</h1><p>to <a href='/next'>all</a>")
 
@@ -113,7 +114,7 @@ class TestAPage:
 
         async with site({"/a": film}) as web:
             assert "video/mp4" in await refused(fetcher(web), web.url + "/a")
-            await asyncio.wait_for(web.left.wait(), 5)
+            await asyncio.wait_for(web.left.wait(), PATIENCE)
 
     async def test_that_drips_is_left_in_time(self) -> None:
         async with site({"/a": forever}) as web:
@@ -129,10 +130,10 @@ class TestAPage:
 
         async with site({"/a": slow}) as web:
             call = asyncio.create_task(fetching(fetcher(web), web.url + "/a", stop))
-            await asyncio.wait_for(asked.wait(), 5)
+            await asyncio.wait_for(asked.wait(), PATIENCE)
             stop.cancelled.set()
             assert "stopped" in (await call).text
-            await asyncio.wait_for(web.left.wait(), 5)
+            await asyncio.wait_for(web.left.wait(), PATIENCE)
 
 
 class TestAnAddress:

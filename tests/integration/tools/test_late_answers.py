@@ -105,7 +105,7 @@ class TestAnAnswerAfterItsTime:
         self, office: Office, server: RecordingServer, ear: Ear, superuser: asyncpg.Connection
     ) -> None:
         server.offer("write", Held())
-        worker = await opened(office, server, ear, seconds=0.2)
+        worker = await opened(office, server, ear, seconds=1)
         with pytest.raises(InDoubt):
             await worker.call("notes__write")
         assert await server.given_up.get() == "write"
@@ -114,10 +114,12 @@ class TestAnAnswerAfterItsTime:
     async def test_is_not_waited_for_where_the_worker_ends(
         self, office: Office, server: RecordingServer, ear: Ear, superuser: asyncpg.Connection
     ) -> None:
-        server.offer("write", Held())
+        held = Held()
+        server.offer("write", held)
         worker = await opened(office, server, ear)
         with pytest.raises(InDoubt):
             await worker.call("notes__write")
+        await held.begun.wait()
         await worker.services.late.aclose()
         assert await server.given_up.get() == "write"
         assert await states(superuser) == ["started"]
@@ -126,7 +128,8 @@ class TestAnAnswerAfterItsTime:
         self, office: Office, server: RecordingServer, ear: Ear
     ) -> None:
         server.offer("read", Held())
-        worker = await opened(office, server, ear, trust={"read_only": ["read"]})
+        terms: dict[str, Any] = {"trust": {"read_only": ["read"]}, "timeout": {"call": 1}}
+        worker = await opened(office, server, ear, **terms)
         assert (await worker.call("notes__read")).text == "The tool did not answer in time."
         assert await server.given_up.get() == "read"
 
@@ -138,7 +141,7 @@ class TestAnAnswerAfterItsTime:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         server.offer("write", Held())
-        worker = await opened(office, server, ear)
+        worker = await opened(office, server, ear, timeout={"call": 1})
         equipment = await worker.equip()
         monkeypatch.setattr(late, "MOST_OF_ONE", 3)
         calls = [make(equipment, "notes__write", {"n": n}, str(n)) for n in range(4)]

@@ -16,6 +16,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
+from app.tools.pool import breaker
 from app.tools.pool.admission import PoolLimits
 from app.tools.pool.breaker import REST_AFTER
 from app.tools.pool.failures import Reason, ToolServerUnavailable
@@ -26,6 +27,7 @@ from app.worker.metrics import MeasuredTools
 from tenancy.principal import UserId
 from tests.support.tool_servers.pools import (
     NO_CREDENTIAL,
+    SECONDS,
     Footprint,
     called,
     impatient,
@@ -36,6 +38,7 @@ from tests.support.tool_servers.pools import (
     somebody,
     text_of,
     until,
+    until_nothing_more_than,
 )
 
 
@@ -49,6 +52,13 @@ async def pool(tmp_path: Path) -> AsyncIterator[ToolPool]:
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """With servers that hang, once their input is closed."""
     monkeypatch.setattr(child, "INPUT_CLOSED_SECONDS", 0.1)
+    monkeypatch.setattr(child, "KILLED_SECONDS", SECONDS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def others_told() -> None:
+    """What the tests of other files have left is told of before it is taken for what these did."""
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)
@@ -190,6 +200,11 @@ class TestTimeouts:
 
 
 class TestBreaker:
+    @pytest.fixture(autouse=True)
+    def long_rest(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Longer than it takes to ask again."""
+        monkeypatch.setattr(breaker, "REST_SECONDS", 300.0)
+
     async def test_a_server_that_fails_again_and_again_is_left_alone(self, pool: ToolPool) -> None:
         owner, server = somebody(), quick("exit-at-once")
         reasons = []
@@ -322,16 +337,16 @@ class TestRoom:
         with capture_logs() as lines:
             async with running_pool(tmp_path, limits=limits) as pool:
                 await asyncio.gather(*(working(pool, each) for each in people))
-                assert pool.open_connections <= 6
+                await until(lambda: pool.open_connections <= 6)
         assert len(processes) > 3 * len(people)  # some were evicted, and opened again
-        assert [line["event"] for line in lines] == []
+        assert [line["event"] for line in lines if "server" in line] == []
 
     async def test_what_is_unused_goes_for_whoever_needs_room(self, tmp_path: Path) -> None:
         async with running_pool(tmp_path, limits=PoolLimits(total=2)) as pool:
             people = [somebody() for _ in range(4)]
             for each in people:
                 await pid(pool, each, quick())
-            assert pool.open_connections <= 2
+            await until(lambda: pool.open_connections <= 2)
 
     async def test_one_person_has_so_many_at_most(self, tmp_path: Path) -> None:
         owner = somebody()
@@ -388,10 +403,7 @@ class TestStopping:
         for each in (hanging, opening):
             with pytest.raises(ToolServerUnavailable):
                 await each
-        after = Footprint()
-        assert after.processes <= before.processes
-        assert after.descriptors <= before.descriptors
-        assert after.tasks <= before.tasks
+        await until_nothing_more_than(before)
 
     async def test_nothing_is_opened_afterwards(self, tmp_path: Path) -> None:
         async with running_pool(tmp_path) as pool:
@@ -410,10 +422,7 @@ class TestStopping:
             before = Footprint()
             for _ in range(250 if nightly else 6):
                 await self._cycle(pool, 4)
-            after = Footprint()
-        assert after.processes <= before.processes
-        assert after.descriptors <= before.descriptors
-        assert after.tasks <= before.tasks
+            await until_nothing_more_than(before)
 
     @staticmethod
     async def _cycle(pool: ToolPool, at_once: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from app.tools.stdio import child
 from tests.support.tool_servers.http import HttpToolServer, http_tool_server
 from tests.support.tool_servers.pools import (
     NO_CREDENTIAL,
+    SECONDS,
     at,
     called,
     impatient,
@@ -81,8 +83,9 @@ class TestListings:
     async def test_a_server_that_is_busy_when_asked_for_it_is_asked_again(
         self, pool: ToolPool
     ) -> None:
-        server = quick("slow-relist", timeouts=impatient(listing=0.5))
-        async with pool.lease(somebody(), server, NO_CREDENTIAL) as connection:
+        async with pool.lease(somebody(), quick("slow-relist"), NO_CREDENTIAL) as connection:
+            (opened,) = pool._tasks
+            opened.server = replace(opened.server, timeouts=impatient(listing=0.5))
             await called(connection, "announce")
             await until(lambda: "new" in [each.name for each in connection.tools])
             assert await said(connection, "whoami")
@@ -91,6 +94,7 @@ class TestListings:
         self, pool: ToolPool, far: HttpToolServer
     ) -> None:
         async with pool.lease(somebody(), at(far.url), NO_CREDENTIAL) as connection:
+            await far.is_listened_to(1)
             await called(connection, "grow")
             await until(lambda: "grown" in [each.name for each in connection.tools])
 
@@ -109,7 +113,10 @@ class TestAnswers:
 
         async with pool.lease(somebody(), quick(), NO_CREDENTIAL) as connection:
             meta = {"stoa.example/key": "k"}
-            result = await connection.call("report", {}, meta=meta, seconds=9, progress=progress)
+            result = await connection.call(
+                "report", {}, meta=meta, seconds=SECONDS, progress=progress
+            )
+            await until(lambda: heard)
         assert json.loads(text_of(result))["stoa.example/key"] == "k"
         assert heard == [(1, 2, "half")]
 
@@ -253,7 +260,7 @@ class TestHttp:
 
             async def call(tool: str, key: str) -> bool:
                 with pytest.raises(ToolServerUnavailable) as caught:
-                    await connection.call(tool, {}, meta={"example.com/key": key}, seconds=20)
+                    await connection.call(tool, {}, meta={"example.com/key": key}, seconds=SECONDS)
                 assert caught.value.reason == Reason.NEEDS_AUTHORIZATION
                 return caught.value.is_unheard
 

@@ -87,19 +87,21 @@ class TestACallThatIsBegunAgain:
         monkeypatch: pytest.MonkeyPatch,
         change: str,
     ) -> None:
-        server.offer("write", Held())
+        held = Held()
+        server.offer("write", held)
         worker = await opened(office, server, timeout={"call": 0.5}, **REPEATABLE)
         current = worker.services.credentials.current
 
         async def raced(*about: Any) -> Any:
             read = await current(*about)
-            if server.calls:
+            if await superuser.fetchval("SELECT count(*) FROM effects"):
                 await superuser.execute(f"UPDATE connections SET {change}")
             return read
 
         monkeypatch.setattr(worker.services.credentials, "current", raced)
         with pytest.raises(InDoubt):
             await worker.call("notes__write")
+        await held.begun.wait()
         assert len(server.calls) == 1
 
 

@@ -26,6 +26,7 @@ from app.tools.stdio.sandbox import choose_sandbox
 from tests.support.tool_servers.pools import (
     NO_CREDENTIAL,
     QUICK,
+    SECONDS,
     Footprint,
     called,
     is_running,
@@ -70,6 +71,7 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """With servers that are not going to end by themselves."""
     monkeypatch.setattr(child, "INPUT_CLOSED_SECONDS", 0.3)
     monkeypatch.setattr(child, "TERMINATED_SECONDS", 0.3)
+    monkeypatch.setattr(child, "KILLED_SECONDS", SECONDS)
 
 
 class TestEnvironment:
@@ -99,8 +101,10 @@ class TestEnvironment:
 
     async def test_is_never_on_a_command_line(self, either: ToolPool) -> None:
         server = quick(env={"KEY": "a-secret-value"})
+        before = Footprint()
         async with either.lease(somebody(), server, NO_CREDENTIAL):
-            lines = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in Footprint().processes]
+            started = Footprint().processes - before.processes
+            lines = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in started]
         assert lines
         assert not any(b"a-secret-value" in line for line in lines)
 
@@ -167,7 +171,7 @@ class TestEnding:
         before = Footprint()
         await once(either, somebody(), quick(), "note", text="a")
         await either.stop()
-        assert Footprint().processes <= before.processes
+        await until(lambda: Footprint().processes <= before.processes)
 
     @pytest.mark.parametrize("how", [("deaf",), ("forks",)], ids=lambda how: how[0])
     async def test_one_that_heeds_nothing_is_killed_with_all_it_started(

@@ -19,6 +19,7 @@ from app.tools.catalogue import Catalogue
 from app.tools.examples.tickets.server import ANOTHER_CALL, KEY, NO_KEY, NOT_REPLAY_SAFE, TTL
 from tests.support.tool_servers.pools import (
     NO_CREDENTIAL,
+    SECONDS,
     called,
     running_pool,
     said,
@@ -64,7 +65,7 @@ async def by_stdio(shared: TicketsFile) -> AsyncIterator[Asking]:
     transport = StdioTransport(
         sys.executable, list(arguments(shared.path)), cwd=str(SOURCE.parent), keep_alive=False
     )
-    async with Client(transport) as client:
+    async with Client(transport, init_timeout=SECONDS) as client:
         yield Asking(client)
 
 
@@ -72,7 +73,7 @@ async def by_stdio(shared: TicketsFile) -> AsyncIterator[Asking]:
 async def by_http(shared: TicketsFile) -> AsyncIterator[Asking]:
     async with (
         tickets_over_http(shared.path) as url,
-        Client(StreamableHttpTransport(url)) as client,
+        Client(StreamableHttpTransport(url), init_timeout=SECONDS) as client,
     ):
         yield Asking(client)
 

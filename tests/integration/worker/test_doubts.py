@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -15,12 +16,14 @@ import pytest
 from langgraph_sdk.client import LangGraphClient
 
 from app.tools.mcp.made import HAPPENED, LEFT_OUT
+from app.tools.mcp.sending import Sending
 from tests.support.model_server import Script, ToolCall
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 from tests.support.tool_servers.recording import Heard, RecordingServer, recording_server, text
 
 WRITTEN = "it was written"
+FIRST_CALL_SECONDS = 1.0
 
 
 @dataclass
@@ -51,7 +54,7 @@ async def service(
     folder = tmp_path_factory.mktemp("tools")
     catalogue = folder / "mcp.json"
     entries = {
-        name: {"url": server.url, "stoa": {"timeout": {"call": 1}, "approval": approval}}
+        name: {"url": server.url, "stoa": {"timeout": {"call": 60}, "approval": approval}}
         for name, approval in (("notes", "never"), ("careful", "always"))
     }
     catalogue.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
@@ -62,9 +65,20 @@ async def service(
 
 
 @pytest.fixture
-def slow(server: RecordingServer) -> Slow:
+def slow(server: RecordingServer, monkeypatch: pytest.MonkeyPatch) -> Slow:
+    """Its first call has little time, which is soon over; those that it answers have enough."""
     tool = Slow()
     server.offer("write", tool)
+    real, sent = Sending._answer, count(1)
+
+    async def answer(sending: Sending, *how: Any) -> types.CallToolResult:
+        if next(sent) == 1:
+            made = sending._call
+            brief = replace(made.server.timeouts, call=FIRST_CALL_SECONDS)
+            sending._call = replace(made, server=replace(made.server, timeouts=brief))
+        return await real(sending, *how)
+
+    monkeypatch.setattr(Sending, "_answer", answer)
     return tool
 
 

@@ -14,6 +14,7 @@ import asyncpg
 import httpx
 import pytest
 
+from tenancy.database import retry
 from tenancy.database.engine import DatabaseUnavailable
 from tenancy.database.tenant import TenantDatabase
 from tests.integration.worker import traps
@@ -23,7 +24,7 @@ from tests.support.lost_writes import lose_a_write
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 CANARY = "a canary in the context"
 EVERY_MODE = ("values", "updates", "tasks", "checkpoints", "debug", "custom", "messages-tuple")
 CHECKPOINT_WRITES = 4
@@ -128,6 +129,7 @@ class TestAWriteOfTheSaversThatFails:
             raise DatabaseUnavailable
 
         monkeypatch.setattr(TenantDatabase, "call", call)
+        monkeypatch.setattr(retry, "RETRY_SECONDS", 60.0)  # a moment of a busy machine's, too
         client = service.client("moment")
         thread_id, location = await begin(client, "three_steps", {"done": ["asked"]})
         assert status_of(await read_run(client, location)) == "success"

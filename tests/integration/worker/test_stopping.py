@@ -106,7 +106,7 @@ class TestAGraphThatDoesNotHeedAStop:
         client = service.client("gwen")
         thread_id = await new_thread(client)
         location = await start_run(client, thread_id, "use the tool", assistant="foreign")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 if (await state_of(client, thread_id))["next"] == ["tools"]:
                     break
@@ -137,7 +137,8 @@ class TestAGraphThatDoesNotHeedAStop:
         await stop(service, client, location)
         assert ended_as(await read_run(client, location)) == "interrupted"
         assert (await client.get(location)).json()["state"] == "cancelled"
-        left = [task for task in asyncio.all_tasks() if task.get_name().startswith("run ")]
+        run_id = location.rpartition("/")[2]
+        left = [task for task in asyncio.all_tasks() if task.get_name() == f"run {run_id}"]
         sys.modules["stoa_graph_deaf"].enough.set()
         await asyncio.wait(left)
 

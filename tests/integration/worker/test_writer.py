@@ -19,6 +19,8 @@ from tenancy.principal import ClaimedRun, Principal
 from tenancy.run_states import RunState
 from tests.support.tenancy import TestDatabase, claimed_run, make_thread
 
+PATIENCE = 30.0
+
 
 class FlushFailed(Exception):
     """A flush could not be stored, or nobody knows whether it was."""
@@ -92,10 +94,13 @@ async def test_a_graph_waits_where_it_emits_more_than_is_stored(
             emitted += 1
 
     emitting = asyncio.create_task(graph())
+    async with asyncio.timeout(PATIENCE):
+        while emitted < 9:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
     await asyncio.wait([emitting], timeout=0.5)
     assert emitted == 9, "what is being stored counts as well"
     go_on.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await emitting
     await events.settle(SUCCEEDED)
 

@@ -64,6 +64,7 @@ class EmbeddingServer:
             timeout_graceful_shutdown=0,
         )
         self._server = QuickServer(config)
+        minilm()  # to load it takes longer than some wait for an answer
         self._ready.set()
         await self._server.serve(sockets=[self._socket])
 

@@ -65,9 +65,10 @@ async def start(
 
 
 async def end(process: Running) -> None:
-    """Kill it and everything that it started in its session."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    """Kill it and everything that it started in its session, which it may be yet to begin."""
+    for kill in (process.kill, lambda: os.killpg(process.pid, signal.SIGKILL)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill()
     await process.wait()
 
 

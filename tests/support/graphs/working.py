@@ -19,7 +19,7 @@ FOLDER = "STOA_TEST_FOLDER"
 """The environment variable that names the folder."""
 
 LINES = "lines"
-CALL_SECONDS = 20.0
+CALL_SECONDS = 60.0
 LOOK_SECONDS = 0.005
 
 

@@ -17,7 +17,9 @@ from tests.support.model_server.journal import RecordedRequest
 from tests.support.model_server.script import ECHO, Script, Scripter
 
 T = TypeVar("T")
-PATIENCE = 20.0
+PATIENCE = 30.0
+_ROUNDS = 20
+"""Of the server's loop: more than it takes to notice that a client has gone."""
 
 
 class QuickServer(uvicorn.Server):
@@ -124,9 +126,23 @@ class ScriptedModelServer:
             for each in self.requests
         )
 
+    async def count_stalled(self) -> int:
+        """How many calls are kept waiting, without those whose clients have gone by now."""
+
+        async def notice() -> int:
+            for _ in range(_ROUNDS):
+                await asyncio.sleep(0)
+            return self.stalled
+
+        return await self._over_there(notice())
+
     def enqueue(self, *scripts: Script) -> None:
         """Give the next requests these scripts, in this order."""
         self._plan.queue.extend(scripts)
+
+    def forget_scripts(self) -> None:
+        """Give nobody the scripts that nobody has taken."""
+        self._plan.queue.clear()
 
     def answer_with(self, default: Script | Scripter) -> None:
         """Give every request that finds the queue empty this script."""

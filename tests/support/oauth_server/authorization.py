@@ -139,7 +139,7 @@ class TestAuthorizationServer:
         """Fetch the description of a client that is named by its address."""
         if client_id in self.records.clients or not client_id.startswith("http"):
             return
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             document = (await http.get(client_id)).raise_for_status().json()
         assert document["client_id"] == client_id
         self.records.clients[client_id] = Client(

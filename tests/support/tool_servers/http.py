@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 BIG = 24 * 1024 * 1024
+LISTENING = "subscriptions/listen"
 
 
 class Name(BaseModel):
@@ -53,6 +54,12 @@ class HttpToolServer:
     def headers(self, name: str) -> list[str | None]:
         """One header of all requests."""
         return [headers.get(name) for headers in self.requests]
+
+    async def is_listened_to(self, times: int) -> None:
+        """Return once so many want to be told of changes, which they begin to by themselves."""
+        async with asyncio.timeout(60):
+            while self.headers("mcp-method").count(LISTENING) < times:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
 
     async def drip(self, send: Send) -> None:
         kind = (b"content-type", b"text/event-stream")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -22,8 +23,8 @@ from tenancy.principal import UserId
 
 QUICK = Path(__file__).with_name("stdio.py")
 NO_CREDENTIAL = Credential()
-SECONDS = 20.0
-"""Longer than anything takes here that is not meant to hang."""
+SECONDS = 60.0
+"""Longer than anything takes here that is not meant to hang, however busy the machine is."""
 
 
 def somebody() -> UserId:
@@ -33,15 +34,15 @@ def somebody() -> UserId:
 def quick(
     *behaviour: str, name: str = "quick", env: Mapping[str, str] | None = None, **facts: Any
 ) -> McpServer:
-    """The quick server of this folder, behaving like that."""
+    """The quick server of this folder, behaving like that; nobody is impatient unless told."""
     arguments = ("-I", "-S", str(QUICK), *behaviour)
     transport = StdioTransport(sys.executable, arguments, dict(env or {}), (str(QUICK.parent),))
-    return versioned(McpServer(name, transport, **facts))
+    return versioned(McpServer(name, transport, **{"timeouts": impatient(), **facts}))
 
 
 def at(url: str, name: str = "far", **facts: Any) -> McpServer:
     """A server that is reached at this address."""
-    return versioned(McpServer(name, HttpTransport(url), **facts))
+    return versioned(McpServer(name, HttpTransport(url), **{"timeouts": impatient(), **facts}))
 
 
 def impatient(**seconds: float) -> Timeouts:
@@ -98,16 +99,57 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def descendants() -> Iterator[psutil.Process]:
+    """What this process has started, and what that has.
+
+    But no database server, which begins and ends processes whenever it likes.
+    """
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):
+            if child.name() != "postgres":
+                yield child
+                yield from child.children(recursive=True)
+
+
+def open_descriptors() -> int:
+    """How many descriptors are open, those of connections to databases and models left out."""
+    found = 0
+    networked = {each.fd for each in psutil.Process().net_connections("inet")}
+    for each in Path("/proc/self/fd").iterdir():
+        found += int(each.name) not in networked
+    return found
+
+
 @dataclass(frozen=True)
 class Footprint:
-    """What this process has started and opened."""
+    """What this process has started and opened.
+
+    Other tests' services may be at work in it: what they do for a moment, and what they open to
+    go on, is nothing of a pool's.
+    """
 
     processes: frozenset[int] = field(
         default_factory=lambda: frozenset(
-            each.pid for each in psutil.Process().children(recursive=True) if is_running(each.pid)
+            each.pid for each in descendants() if is_running(each.pid)
         )
     )
-    descriptors: int = field(default_factory=lambda: len(list(Path("/proc/self/fd").iterdir())))
-    tasks: frozenset[str] = field(
-        default_factory=lambda: frozenset(each.get_name() for each in asyncio.all_tasks())
+    descriptors: int = field(default_factory=open_descriptors)
+    tasks: Counter[str] = field(
+        default_factory=lambda: Counter(
+            getattr(each.get_coro(), "__qualname__", "") for each in asyncio.all_tasks()
+        )
     )
+    """How many there are of each kind."""
+
+    def is_within(self, before: Footprint) -> bool:
+        """Whether nothing is there beside what was before."""
+        return (
+            self.processes <= before.processes
+            and self.descriptors <= before.descriptors
+            and self.tasks <= before.tasks
+        )
+
+
+async def until_nothing_more_than(before: Footprint) -> None:
+    """Wait until all that was started and opened since then is gone."""
+    await until(lambda: Footprint().is_within(before))

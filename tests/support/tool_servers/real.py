@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from app.dev.ports import free_port
 from app.tools.entries import versioned
 from app.tools.servers import McpServer, StdioTransport
 from tests.support.tool_servers.pools import SECONDS, impatient
@@ -44,24 +44,36 @@ def by_python(module: str, *arguments: str) -> McpServer:
 @asynccontextmanager
 async def everything_over_http() -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
     """The server that has everything, at an address."""
-    port = free_port()
-    process = await asyncio.create_subprocess_exec(
-        node(),
-        script("everything"),
-        "streamableHttp",
-        env={"PORT": str(port)},
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        async with asyncio.timeout(SECONDS):
-            while not await is_answering(port):  # noqa: ASYNC110 - nothing tells of it
-                await asyncio.sleep(0.02)
-        yield f"http://127.0.0.1:{port}/mcp", process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+    with reserved_port() as port:
+        process = await asyncio.create_subprocess_exec(
+            node(),
+            script("everything"),
+            "streamableHttp",
+            env={"PORT": str(port)},
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            async with asyncio.timeout(SECONDS):
+                while not await is_answering(port):  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0.02)
+            yield f"http://127.0.0.1:{port}/mcp", process
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port that nobody else is given meanwhile, however long its server takes to listen there.
+
+    That is for one that shares an address with whoever does not listen, as all of them here do.
+    """
+    with socket.socket() as reserving:
+        reserving.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserving.bind(("127.0.0.1", 0))
+        yield reserving.getsockname()[1]
 
 
 async def is_answering(port: int) -> bool:

@@ -14,9 +14,8 @@ from typing import Any
 
 import app
 from app.dev.child import start_guarded
-from app.dev.ports import free_port
 from tests.support.tool_servers.pools import SECONDS
-from tests.support.tool_servers.real import is_answering
+from tests.support.tool_servers.real import is_answering, reserved_port
 
 MODULE = "app.tools.examples.tickets"
 SOURCE = Path(app.__file__).parent
@@ -59,18 +58,18 @@ def _text(kept: str) -> str:
 @asynccontextmanager
 async def tickets_over_http(file: Path, *more: str) -> AsyncIterator[str]:
     """Run it; its address."""
-    port = free_port()
-    process = await start_guarded(
-        (sys.executable, *arguments(file, "--http", str(port), *more)),
-        cwd=SOURCE.parent,
-        stdout=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        async with asyncio.timeout(SECONDS):
-            while not await is_answering(port):  # noqa: ASYNC110 - nothing tells of it
-                await asyncio.sleep(0.02)
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+    with reserved_port() as port:
+        process = await start_guarded(
+            (sys.executable, *arguments(file, "--http", str(port), *more)),
+            cwd=SOURCE.parent,
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            async with asyncio.timeout(SECONDS):
+                while not await is_answering(port):  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0.02)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()

@@ -51,10 +51,10 @@ class TestABody:
 
     @pytest.mark.parametrize("piece", [b'\\"', b'"', b"\\", b'"\\', b'\\\\"', b" ", b"-"])
     def test_of_nonsense_is_refused_in_a_moment(self, piece: bytes) -> None:
-        started = time.perf_counter()
+        started = time.thread_time()
         with pytest.raises(MalformedRequest):
             parse_body(b'{"value": "' + piece * 1_000_000, Body)
-        assert time.perf_counter() - started < 2
+        assert time.thread_time() - started < 2
 
     def test_holds_no_constructor_at_any_depth(self) -> None:
         with pytest.raises(InvalidInput, match="lc"):

@@ -8,6 +8,8 @@ from uuid import uuid4
 from app.api.streams import OpenStreams
 from tenancy.principal import UserId
 
+PATIENCE = 60.0
+
 
 async def until_waiting(*streams: asyncio.Task[None]) -> None:
     """Let each begin to wait."""
@@ -22,18 +24,18 @@ async def test_one_persons_streams_end_and_nobody_elses() -> None:
     await until_waiting(*own, other)
     assert streams.readers == {ada, ben}
     streams.end(ada)
-    await asyncio.wait_for(asyncio.gather(*own), 5)
+    await asyncio.wait_for(asyncio.gather(*own), PATIENCE)
     assert not other.done()
     assert streams.readers == {ben}
     streams.close()
-    await asyncio.wait_for(other, 5)
+    await asyncio.wait_for(other, PATIENCE)
     assert streams.readers == frozenset()
 
 
 async def test_a_stream_that_opens_while_the_process_ends_ends_at_once() -> None:
     streams = OpenStreams()
     streams.close()
-    await asyncio.wait_for(streams.closing_for(UserId(uuid4()))(), 5)
+    await asyncio.wait_for(streams.closing_for(UserId(uuid4()))(), PATIENCE)
 
 
 async def test_a_stream_that_was_given_up_is_forgotten() -> None:

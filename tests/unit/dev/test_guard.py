@@ -14,8 +14,15 @@ import pytest
 
 from app.dev.child import GUARD, end, start_guarded
 
-SLEEPER = (sys.executable, "-I", "-S", "-c", "import time; print('up', flush=True); time.sleep(60)")
-# A starter that dies without a word, as after kill -9, once its child runs.
+SLEEPER = (
+    sys.executable,
+    "-I",
+    "-S",
+    "-c",
+    "import time; print('up', flush=True); time.sleep(600)",
+)
+PATIENCE = 60.0
+# A starter that dies without a word, as after kill -9, once its child runs and was looked at.
 STARTER = """
 import os, subprocess, sys
 guard, watch, *command = sys.argv[1:]
@@ -25,6 +32,7 @@ child = subprocess.Popen(
     start_new_session=True)
 child.stdout.readline()
 print(child.pid, flush=True)
+sys.stdin.readline()
 os.kill(os.getpid(), 9)
 """
 
@@ -39,14 +47,15 @@ class TestAStarterThatIsKilled:
             str(GUARD),
             watch,
             *SLEEPER,
+            stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
+        assert starter.stdin is not None
         assert starter.stdout is not None
-        pid = int(await starter.stdout.readline())
-        group = _alive(pid)
+        group = _alive(int(await starter.stdout.readline()))
+        starter.stdin.close()
         assert await starter.wait() == -signal.SIGKILL
-        _, alive = await asyncio.to_thread(psutil.wait_procs, group, 10)
-        assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+        await _until_gone(group)
 
 
 class TestAChild:
@@ -54,34 +63,47 @@ class TestAChild:
         process = await start_guarded(SLEEPER)
         assert process.stdout is not None
         assert await process.stdout.readline() == b"up\n"
-        assert await end(process, ((signal.SIGTERM, 10.0),)) == -signal.SIGTERM
+        assert await end(process, ((signal.SIGTERM, PATIENCE),)) == -signal.SIGTERM
 
     async def test_that_ignores_the_polite_signal_is_killed_with_its_group(self) -> None:
         stubborn = (
             "import signal, subprocess, sys, time\n"
             "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
             "print(child.pid, flush=True)\n"
-            "time.sleep(60)\n"
+            "time.sleep(600)\n"
         )
         process = await start_guarded((sys.executable, "-c", stubborn))
         assert process.stdout is not None
         grandchild = _alive(int(await process.stdout.readline()))
         assert await end(process, ((signal.SIGTERM, 0.1),)) == -signal.SIGKILL
-        _, alive = await asyncio.to_thread(psutil.wait_procs, grandchild, 10)
-        assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+        await _until_gone(grandchild)
 
     async def test_is_not_reached_by_the_terminals_interrupt(self) -> None:
         process = await start_guarded(SLEEPER)
         assert process.stdout is not None
         await process.stdout.readline()
         assert os.getpgid(process.pid) != os.getpgid(os.getpid())
-        await end(process, ((signal.SIGTERM, 10.0),))
+        await end(process, ((signal.SIGTERM, PATIENCE),))
 
 
 def _alive(pid: int) -> list[psutil.Process]:
     process = psutil.Process(pid)
     return [process, *process.children(recursive=True)]
+
+
+async def _until_gone(processes: list[psutil.Process]) -> None:
+    """Until each has ended, whoever has still to take note of that."""
+    async with asyncio.timeout(PATIENCE):
+        while any(map(_goes_on, processes)):  # noqa: ASYNC110 - they are nobody's children here
+            await asyncio.sleep(0.01)
+
+
+def _goes_on(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_the_guard_needs_nothing_but_the_standard_library() -> None:

@@ -112,7 +112,7 @@ class TestAFile:
         with pytest.raises(TombstoneUnusable):
             folder.read()
 
-    @pytest.mark.timeout(20)
+    @pytest.mark.timeout(60)
     @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "link to nothing that ends"])
     def test_that_is_no_file_stops_whoever_reads_on_and_is_not_waited_for(
         self, folder: TombstoneFolder, kind: str

@@ -59,7 +59,7 @@ class TestAFolder:
         (tmp_path / "linked").symlink_to(outside)
         assert await read(tmp_path / "linked") == ({}, {})
 
-    @pytest.mark.timeout(20)
+    @pytest.mark.timeout(60)
     async def test_waits_for_nobody_who_never_writes(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         assert await read(tmp_path) == ({}, {"pipe": "It is no file."})

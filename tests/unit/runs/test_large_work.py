@@ -28,7 +28,7 @@ class Work:
         self.begun.append(name)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
-        assert self.go.wait(10)
+        assert self.go.wait(60)
         self.at_once -= 1
         return name
 

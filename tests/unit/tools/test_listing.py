@@ -70,7 +70,7 @@ class TestPages:
 
     async def test_a_cursor_that_comes_again_ends_it(self) -> None:
         server = Server(cursor="same")
-        await asyncio.wait_for(list_within_bounds(server.page, SERVER), 5)
+        await asyncio.wait_for(list_within_bounds(server.page, SERVER), 60)
         assert server.pages == 2
 
 

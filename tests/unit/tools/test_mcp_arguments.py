@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -73,9 +73,9 @@ class TestASchemaThatTakesForever:
     )
     @pytest.mark.parametrize("value", ["a" * 5000 + "!", [[n] for n in range(5000)]])
     def test_takes_no_time(self, schema: dict[str, Any], value: object) -> None:
-        begun = monotonic()
+        begun = thread_time()
         complaint({"a": value, "a" * 60 + "!": 1}, schema)
-        assert monotonic() - begun < 2
+        assert thread_time() - begun < 2
 
     def test_is_left_to_the_server_at_some_point(self) -> None:
         schema = {"properties": {"a": {"items": {"anyOf": [{"type": "null"}] * 100}}}}

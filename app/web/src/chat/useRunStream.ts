@@ -128,9 +128,9 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
       refresh(run?.thread_id);
     },
     onError: (error, run) => {
-      const sent = sending.current;
-      sending.current = null;
       if (run === undefined) {
+        const sent = sending.current;
+        sending.current = null;
         if (sent) failToSend(sent, toProblem(error));
         return;
       }

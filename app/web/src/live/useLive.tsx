@@ -42,8 +42,11 @@ function keeper(queries: QueryClient): (event: LiveEvent) => void {
     void queries.invalidateQueries({ queryKey: APPROVALS_KEY });
   });
   return ({ name, data }) => {
-    if (name === "limits") queries.setQueryData<Limits>(LIMITS_KEY, data as Limits);
-    else if (name === "runtime") keepRuntime(queries, data as Runtime, { isStream: true });
+    if (name === "limits") {
+      // What was asked for before may be answered after this, and would say less.
+      void queries.cancelQueries({ queryKey: LIMITS_KEY });
+      queries.setQueryData<Limits>(LIMITS_KEY, data as Limits);
+    } else if (name === "runtime") keepRuntime(queries, data as Runtime, { isStream: true });
     else if (name === "run") refresh((data as RunChange).thread_id);
     else if (name === "approval") {
       noteNews(queries, [data as ApprovalEvent]);

@@ -1,4 +1,4 @@
-import { QueryClient } from "@tanstack/react-query";
+import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { describe, expect, it } from "vitest";
 
 import type { Connection } from "../api/connections";
@@ -6,6 +6,30 @@ import { CONNECTIONS_KEY, keepConnection } from "./connectionCache";
 
 function connection(server: string, state: Connection["state"]): Connection {
   return { server, state } as Connection;
+}
+
+/** Somebody who looks, and gets no answer. */
+function held(queries: QueryClient) {
+  const signals: AbortSignal[] = [];
+  const observer = new QueryObserver(queries, {
+    queryKey: CONNECTIONS_KEY,
+    queryFn: ({ signal }) => {
+      signals.push(signal);
+      return new Promise<Connection[]>(() => undefined);
+    },
+  });
+  const leave = observer.subscribe(() => undefined);
+  return {
+    signal: () => {
+      const [first] = signals;
+      if (first === undefined) throw new Error("Nobody has asked.");
+      return first;
+    },
+    stop: async () => {
+      leave();
+      await queries.cancelQueries();
+    },
+  };
 }
 
 describe("what is said of one connection", () => {
@@ -31,6 +55,17 @@ describe("what is said of one connection", () => {
     queries.setQueryData(CONNECTIONS_KEY, [connection("a", "checking")]);
     keepConnection(queries, connection("new", "checking"));
     expect(queries.getQueryState(CONNECTIONS_KEY)?.isInvalidated).toBe(true);
+  });
+
+  it("has the list looked at anew where an older one may be on its way", async () => {
+    const queries = new QueryClient();
+    queries.setQueryData(CONNECTIONS_KEY, [connection("a", "checking")]);
+    const { signal, stop } = held(queries);
+    keepConnection(queries, connection("a", "available"));
+    expect(queries.getQueryData(CONNECTIONS_KEY)).toEqual([connection("a", "available")]);
+    expect(queries.getQueryState(CONNECTIONS_KEY)?.isInvalidated).toBe(true);
+    expect(signal().aborted).toBe(true);
+    await stop();
   });
 
   it("is passed over where nobody has looked yet", () => {

@@ -18,9 +18,10 @@ function withNews(known: readonly Connection[], news: ConnectionEvent): Connecti
 /** Keep what the service says of one connection. */
 export function keepConnection(queries: QueryClient, news: ConnectionEvent): void {
   const known = queries.getQueryData<Connection[]>(CONNECTIONS_KEY);
-  // Nobody has looked yet.
-  if (known === undefined) return;
-  const next = withNews(known, news);
-  if (next === null) void queries.invalidateQueries({ queryKey: CONNECTIONS_KEY });
-  else queries.setQueryData(CONNECTIONS_KEY, next);
+  const next = known === undefined ? null : withNews(known, news);
+  if (next !== null) queries.setQueryData(CONNECTIONS_KEY, next);
+  // A list that is on its way may have been made before the news.
+  if (next === null || queries.isFetching({ queryKey: CONNECTIONS_KEY }) > 0) {
+    void queries.invalidateQueries({ queryKey: CONNECTIONS_KEY });
+  }
 }

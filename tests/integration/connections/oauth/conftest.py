@@ -1,7 +1,7 @@
 """A person, an MCP server that wants to know who they are, and whoever vouches for them there.
 
-The servers and the database are there for all tests of the package; each test has people of its
-own, and servers that have forgotten the test before.
+The servers are there for all tests of the package; each test has people of its own, and servers
+that have forgotten the test before.
 """
 
 from __future__ import annotations

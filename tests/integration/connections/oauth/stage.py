@@ -87,7 +87,7 @@ class Stage:
 
 async def visit(url: str) -> str:
     """Where the browser is sent from there."""
-    async with httpx.AsyncClient(trust_env=False, verify=NO_AUTHORITY) as browser:
+    async with httpx.AsyncClient(trust_env=False, verify=NO_AUTHORITY, timeout=60) as browser:
         answer = await browser.get(url)
     assert answer.status_code == 302, answer.text
     return answer.headers["location"]

@@ -33,7 +33,7 @@ class TestConsented:
         assert finished == Finished("protected")
         ((owner, tokens),) = stage.kept
         assert owner is alice
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
             accept = {"Accept": "application/json, text/event-stream"}
             answer = await http.post(

@@ -24,7 +24,7 @@ from tests.support.service import RunningService, running_service
 VAULT_KEYS = "k1:" + "A" * 43 + "="
 FROM_ELSEWHERE = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
 LOOK_SECONDS = 0.05
-PATIENCE = 15
+PATIENCE = 60
 
 
 @pytest.fixture(scope="module")
@@ -219,14 +219,16 @@ class TestTokensEnd:
     async def test_one_that_is_about_to_is_renewed_before_a_call(
         self, visitor: Visitor, protected: ProtectedMcpServer
     ) -> None:
-        protected.authorization.behaviour.expires_in = 1
+        # Given tokens that are said to be about to end, and are taken for as long as it takes
+        protected.authorization.behaviour.token = {"expires_in": 1}
         await visitor.authorize()
-        protected.authorization.behaviour.expires_in = 3600
+        protected.authorization.behaviour.token = {}
+        asked = len(protected.authorization.records.asked)
         protected.requests.clear()
         assert "somebody who was let in" in await visitor.ask()
         newest = protected.authorization.records.tokens[-1]
         assert protected.tokens[-1] == newest.access_token
-        assert len(protected.authorization.records.asked) >= 2
+        assert len(protected.authorization.records.asked) == asked + 1
 
     async def test_where_the_person_took_their_consent_back_they_are_asked_again(
         self, visitor: Visitor, protected: ProtectedMcpServer
@@ -277,7 +279,7 @@ class TestAPersonDisconnects:
 
 class TestWhoTheServiceIs:
     async def test_can_be_read_by_anybody(self, service: RunningService, door: FrontDoor) -> None:
-        async with httpx.AsyncClient(trust_env=False) as anybody:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as anybody:
             answer = await anybody.get(f"{door.url}/.well-known/oauth-client.json")
         assert answer.status_code == 200
         document = answer.json()

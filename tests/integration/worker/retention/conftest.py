@@ -26,6 +26,7 @@ EVENTS = (
 )
 HOURS = 3600.0
 DAY = 24 * HOURS
+PATIENCE = 30.0
 
 Retaining = Callable[..., AbstractAsyncContextManager[Retention]]
 
@@ -73,6 +74,6 @@ def ended_run(tenants: TenantDatabase, dispatch: DispatchDatabase) -> Callable[.
 
 async def until(superuser: asyncpg.Connection, query: str, *arguments: object) -> None:
     """Wait until a question is answered with yes."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not await superuser.fetchval(query, *arguments):  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.01)

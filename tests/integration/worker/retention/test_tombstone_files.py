@@ -11,12 +11,12 @@ import asyncpg
 from prometheus_client import CollectorRegistry
 
 from app.erasure.tombstone_files import Tombstone, TombstoneFolder
-from tests.integration.worker.retention.conftest import Retaining
+from tests.integration.worker.retention.conftest import PATIENCE, Retaining
 
 
 async def counted(metrics: CollectorRegistry, name: str) -> float:
     """What a counter of these files says, once it is more than nothing."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while True:
             if value := metrics.get_sample_value(name, {"kind": "tombstone_files"}):
                 return value
@@ -31,7 +31,7 @@ class TestATombstonesFile:
         folder, metrics = TombstoneFolder(tmp_path / "tombstones"), CollectorRegistry()
         over, kept = [
             Tombstone(uuid4(), "k", b"hash", now + timedelta(minutes=minutes))
-            for minutes in (-1, 1)
+            for minutes in (-1, 60)
         ]
         for each in (over, kept):
             folder.write(each)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from time import monotonic
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -136,7 +136,7 @@ class TestArguments:
     def test_no_pattern_takes_longer_than_its_text_is_long(self, pattern: str) -> None:
         when = {"type": "object", "properties": {"text": {"type": "string", "pattern": pattern}}}
         tool = policy(ToolRules((Rule(Ask.NEVER, json.dumps(when)),)))
-        begun = monotonic()
+        begun = thread_time()
         ruling = tool.ruling({"text": "a" * 200_000 + "!"})
         assert ruling.ask is Ask.ALWAYS
-        assert monotonic() - begun < 10
+        assert thread_time() - begun < 10
