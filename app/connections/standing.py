@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
+    from app.tools.readable import ListedPrompt, ListedResource
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import Owner
@@ -65,6 +66,9 @@ class UserServer:
     """Grows whenever it stands otherwise; 0 where nothing is stored of it."""
     failing_since: datetime | None = None
     """None unless it is in use and does not work, or did not when it was last spoken to."""
+    resources: tuple[ListedResource, ...] = field(default=(), repr=False)
+    """What it lets be read; none unless it was listed by this server and this version."""
+    prompts: tuple[ListedPrompt, ...] = field(default=(), repr=False)
 
 
 class UserConnections:
