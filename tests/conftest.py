@@ -13,7 +13,7 @@ from tests.support import forked
 # Imports and rewritten tests make next to no garbage, and stay: see `pytest_collection_finish`.
 gc.disable()
 
-pytest_plugins = ["tests.support.tenancy"]
+pytest_plugins = ["tests.support.tenancy", "tests.support.leaks"]
 
 # How long an example takes says how busy the machine is, and nothing of what is shown.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from app.dev.child import RunAs, end, start_guarded
-from tests.support import forked
+from tests.support import forked, leaks
 from tests.support.environment import inherited_environment
 from tests.support.held_ports import held_port
 
@@ -108,6 +108,7 @@ async def stoa(
         yield running
     finally:
         await end(process, ((signal.SIGTERM, 20.0),))
+        leaks.search("log", running.output, f"stoa {arguments[0]}")
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ import httpx
 import psutil
 
 from app.dev.child import start_guarded
-from tests.support import forked
+from tests.support import forked, leaks
 from tests.support.development import STOA
 from tests.support.environment import inherited_environment
 from tests.support.faulty.fault import Fault
@@ -195,10 +195,12 @@ async def _running(
                 passed=passed,
                 faulty=fault is not None,
             )
+    running = StoaProcess(name, process, log)
     try:
-        yield StoaProcess(name, process, log)
+        yield running
     finally:
         await forked.end(process)
+        leaks.search("log", running.output, f"stoa {name}")
 
 
 async def _is_ready(client: httpx.AsyncClient) -> bool:
