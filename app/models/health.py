@@ -14,6 +14,9 @@ from app.sharing import full_name
 if TYPE_CHECKING:
     from tenancy.scheduler.components import PoolFailure
 
+PATIENCE_SECONDS = 10.0
+"""A server that works, however hard, says within this time what it has."""
+
 
 @dataclass(frozen=True)
 class PoolHealth:
@@ -50,3 +53,10 @@ async def probe(url: str, model: str, *, seconds: float = 2.0) -> PoolHealth:
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError, KeyError, TypeError):
         return PoolHealth(reachable=False, model_present=False)
     return PoolHealth(reachable=True, model_present=full_name(model) in names)
+
+
+async def lasting_failure(url: str, model: str) -> PoolFailure | None:
+    """What speaks against a model server, asked once more and waited for long: it may be busy."""
+    if (await probe(url, model)).ready:
+        return None
+    return (await probe(url, model, seconds=PATIENCE_SECONDS)).failure

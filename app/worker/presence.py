@@ -9,7 +9,7 @@ import structlog
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
 
 from app.logging import facts_of
-from app.models.health import probe
+from app.models.health import lasting_failure
 from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ async def check_pools(
     Raises:
         DatabaseUnavailable: Postgres cannot be reached.
     """
-    found = await asyncio.gather(*(probe(pool.url, pool.model) for pool in pools))
-    for pool, health in zip(pools, found, strict=True):
-        await components.pool_checked(pool.pool, worker_id, health.failure)
+    found = await asyncio.gather(*(lasting_failure(pool.url, pool.model) for pool in pools))
+    for pool, failure in zip(pools, found, strict=True):
+        await components.pool_checked(pool.pool, worker_id, failure)
 
 
 class Presence:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.logging import facts_of
-from app.models.health import probe
+from app.models.health import lasting_failure, probe
 from tenancy.errors import StoaError
 
 if TYPE_CHECKING:
@@ -82,11 +82,10 @@ class SeatTender:
             log.info("pool is back", pool=pool.pool)
 
     async def _look_at(self, pool: PoolToProbe) -> None:
-        """Take out an open pool that cannot answer: twice, since a busy one may once be late."""
-        for _ in range(2):
-            failure = (await probe(pool.url, pool.model)).failure
-            if failure is None:
-                return
+        """Take out an open pool that cannot answer."""
+        failure = await lasting_failure(pool.url, pool.model)
+        if failure is None:
+            return
         if await self._components.pool_checked(pool.pool, None, failure):
             log.warning("pool does not answer", pool=pool.pool, reason=failure)
 
