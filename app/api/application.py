@@ -25,6 +25,7 @@ from app.api import (
     jwks_routes,
     limit_routes,
     memory_routes,
+    mention_routes,
     oauth_routes,
     own_audit_routes,
     run_routes,
@@ -56,6 +57,7 @@ _ROUTES = (
     approval_routes,
     limit_routes,
     memory_routes,
+    mention_routes,
     store_routes,
     oauth_routes,  # before the next: `callback` is no server's name
     connection_routes,

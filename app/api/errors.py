@@ -19,6 +19,7 @@ from app.api.refusals import (
     BodyTooLarge,
     ForeignOrigin,
     InvalidFields,
+    InvalidSearch,
     MalformedRequest,
     UnsupportedMediaType,
 )
@@ -117,7 +118,7 @@ async def _domain_error(request: Request, error: Exception) -> Response:
 
 def _members(error: domain.StoaError) -> dict[str, object] | None:
     """What else a problem says."""
-    if isinstance(error, InvalidFields):
+    if isinstance(error, InvalidFields | InvalidSearch):
         return {"errors": error.errors}
     if isinstance(error, ApprovalClosed):
         return {"approval": approval_json(error.approval)}

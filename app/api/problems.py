@@ -49,7 +49,9 @@ class Problem(BaseModel):
     detail: str
     code: str = Field(description="Stable; says what happened to a program.")
     request_id: str = Field(description="Also in the header `X-Request-Id`, and in our logs.")
-    errors: list[FieldError] | None = Field(None, description="Only with status 422.")
+    errors: list[FieldError] | None = Field(
+        None, description="Only with status 422, and 400 where a route says so."
+    )
     violated_policies: list[str] | None = Field(
         None,
         alias="violated-policies",

@@ -12,6 +12,17 @@ class MalformedRequest(StoaError):
     message = "The request cannot be understood."
 
 
+class InvalidSearch(MalformedRequest):
+    """A search has fields that it cannot have. Their values are not repeated."""
+
+    code = "invalid_search"
+    message = "Some fields cannot be accepted."
+
+    def __init__(self, errors: list[dict[str, object]]) -> None:
+        super().__init__()
+        self.errors = errors
+
+
 class BodyTooLarge(StoaError):
     """The body is larger than this service reads."""
 

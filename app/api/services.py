@@ -28,13 +28,14 @@ from app.export.conversation import Conversations
 from app.export.everything import Everything
 from app.export.ongoing import OngoingExports
 from app.memory.memories import Memories
+from app.mentions.opening import open_mentions
 from app.runs.history import ThreadHistory
 from app.runs.referenced import ReferencedStates
 from app.runs.state_update import StateUpdates
 from app.runs.tail import RunTail
 from app.runtime.watch import RuntimeWatch
 from app.settings import Settings, SettingsError
-from app.sharing import default_limits
+from app.sharing import chat_models, default_limits
 from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue
 from tenancy.checkpoints.pool import CheckpointPool
@@ -47,6 +48,7 @@ from tenancy.scheduler.standing import StandingDatabase
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from app.mentions.search import MentionSearch
     from tenancy.scheduler.limits import Limits
 
 
@@ -60,6 +62,7 @@ class Services:
     database: TenantDatabase
     checkpoints: CheckpointPool
     memories: Memories
+    mentions: MentionSearch
     connections: UserConnections
     connection_changes: ConnectionChanges
     authorizations: Authorizations
@@ -140,12 +143,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         stack.push_async_callback(acts.close)
         history = ThreadHistory(database, pool, graphs)
         conversations = Conversations(history)
+        memories = Memories(database, default_limits(settings))
+        models = [each.model for each in chat_models(settings)]
+        builtin = settings.builtin_tools
         yield Services(
             settings=settings,
             limits=default_limits(settings),
             database=database,
             checkpoints=pool,
-            memories=Memories(database, default_limits(settings)),
+            memories=memories,
+            mentions=open_mentions(database, memories, connections, builtin, lambda: models),
             connections=connections,
             connection_changes=changes,
             authorizations=Authorizations(database, vault, changes, oauth),

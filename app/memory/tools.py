@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MOST_FOUND = 10
 """Memories in one answer of ``recall``."""
+TOOL_NAMES = ("remember", "recall", "forget")
 _SECONDS = 30.0
 _REMEMBER = "SELECT * FROM tenant.remember($1, $2, $3, $4, $5, $6)"
 _FORGET = "SELECT tenant.forget($1, $2, $3, $4)"

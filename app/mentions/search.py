@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -125,7 +125,7 @@ def _bounded(found: Found) -> Found:
     title = " ".join(found.title.split())
     shown = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
     url = found.url if found.url is not None and len(found.url) <= LONGEST_URL else None
-    return Found(found.ref, shown, url)
+    return replace(found, title=shown, url=url)
 
 
 def _each_once(groups: list[Group]) -> list[Group]:

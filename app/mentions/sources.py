@@ -40,6 +40,10 @@ class Found:
     title: str
     url: str | None = None
     """Where a person sees it, on this service."""
+    offered_by: str | None = None
+    """The tool server's name; None: it is the service's own."""
+    scope: UUID | None = None
+    """The conversation that it belongs to, if to one alone."""
 
 
 class Source(Protocol):
@@ -55,9 +59,10 @@ class Source(Protocol):
     async def find(
         self, owner: Owner, query: str, limit: int, scope: UUID | None
     ) -> Sequence[Found]:
-        """The best matches of a query, in a conversation where one is named.
+        """The best matches of a query; with a ``scope``, of what belongs to that conversation.
 
         Raises:
-            SourceFailed: it has no answer, and knows why.
+            SourceFailed: it has no answer, and knows why; ``unsupported_scope`` where nothing of
+                this kind belongs to one conversation.
         """
         ...
