@@ -75,6 +75,7 @@ def _facts(timeline: Timeline) -> Iterable[tuple[str, object]]:
     yield "tenant", timeline.tenant
     yield "thread", timeline.thread_id
     yield "graph", timeline.graph_id
+    yield "request", timeline.request_id
     yield "state", timeline.state.value
     if timeline.error_code is not None:
         yield "error", timeline.error_code

@@ -112,6 +112,7 @@ class Timeline(BaseModel):
     tenant: str = Field(description="The user's pseudonym, as in logs.")
     thread_id: UUID
     graph_id: str
+    request_id: str | None = Field(description="Of the request that made it; logs have it, too.")
     state: RunState
     error_code: str | None
     multitask_strategy: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from app import faults
 from app.agent.graphs import AGENT
 from app.api.cancelling import announce_stopped
@@ -13,6 +15,7 @@ from app.api.frames import Wanted
 from app.api.resume_decisions import decisions_for
 from app.api.resume_requests import check_alone, to_resume
 from app.api.run_requests import run_metadata, to_run_request
+from app.request_id import current_request_id
 from app.runs.approvals import ApprovalFilter, list_approvals
 from app.runs.events import read_log
 from app.runs.idempotency import made_before
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from app.runs.runs import IdempotencyKey, Run
     from tenancy.principal import Principal
     from tenancy.scheduler.limits import Limits
+
+log = structlog.get_logger(__name__)
 
 MOST_ASKED = 1000
 """Questions of one run's open interrupts."""
@@ -133,6 +138,7 @@ async def _accept_answer(
         return await _decide(services, principal, waiting.run, resume, asked, idempotency)
     resumed = await resume_run(services.database, principal, waiting, resume, idempotency)
     faults.reach("answer.accepted")
+    log.info("run goes on", run_id=str(resumed.run.run_id))
     services.announcer.run_queued()
     services.announcer.run_changed(run_key(principal.user_id, resumed.run.run_id))
     services.announcer.run_changed(thread_key(principal.user_id, thread_id))
@@ -222,7 +228,10 @@ async def _accept_run(
         after_seconds=body.after_seconds or 0,
         limits=services.limits,
         idempotency=idempotency,
+        request_id=current_request_id(),
     )
+    if accepted.is_new:
+        log.info("run accepted", run_id=str(accepted.run.run_id))
     announce_stopped(services, principal, stopping=accepted.stopping, ended=accepted.ended)
     services.announcer.run_queued()
     services.announcer.run_changed(thread_key(principal.user_id, thread_id))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+
 from app import faults
 from app.runs.deciding import Decided, decide
 from app.runs.tail import run_key, thread_key
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from app.runs.resuming import Resume
     from app.runs.runs import IdempotencyKey
     from tenancy.principal import Principal
+
+
+log = structlog.get_logger(__name__)
 
 
 async def decide_and_announce(
@@ -47,6 +52,7 @@ def announce_decided(services: Services, principal: Principal, decided: Decided)
     key = run_key(principal.user_id, decided.run.run_id)
     services.announcer.approval_changed(key)
     if decided.resumed:
+        log.info("run goes on", run_id=str(decided.run.run_id))
         services.announcer.run_queued()
         services.announcer.run_changed(key)
         services.announcer.run_changed(thread_key(principal.user_id, decided.run.thread_id))

@@ -22,6 +22,7 @@ from app.models.lines import AnswerCheck, EmbeddingCheck, LineReader, only_loade
 from app.models.retry import attempts
 from app.models.usage import TokenCount
 from app.models.whole import joined
+from app.request_id import HEADER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -92,7 +93,7 @@ class ModelAccess:
         parts: list[dict[str, Any]] = []
         error: ModelError | None = None
         try:
-            async with self._opened(held.seat, call) as response:
+            async with self._opened(held.seat, call, answer.scope) as response:
                 parts = await self._read(response, call, count, answer)
         except ModelError as raised:
             error = raised
@@ -132,9 +133,11 @@ class ModelAccess:
         return parts
 
     @asynccontextmanager
-    async def _opened(self, seat: Seat, call: ModelCall) -> AsyncIterator[httpx.Response]:
+    async def _opened(
+        self, seat: Seat, call: ModelCall, scope: RunScope
+    ) -> AsyncIterator[httpx.Response]:
         """Ask, and close the connection behind whatever came of it, unless it can be kept."""
-        response = await self._ask(seat, call)
+        response = await self._ask(seat, call, scope.request_id)
         try:
             if response.status_code != httpx.codes.OK:
                 raise await self._refusal(response)
@@ -143,11 +146,11 @@ class ModelAccess:
             with suppress(httpx.TransportError):  # it is broken already
                 await response.aclose()
 
-    async def _ask(self, seat: Seat, call: ModelCall) -> httpx.Response:
+    async def _ask(self, seat: Seat, call: ModelCall, request_id: str | None) -> httpx.Response:
         request = httpx.Request(
             "POST",
             f"{seat.url}{call.path}",
-            headers=_HEADERS,
+            headers=_HEADERS if request_id is None else {**_HEADERS, HEADER: request_id},
             content=call.pinned(seat.context, seat.output),
             extensions={"timeout": self._timing.on_the_wire()},
         )

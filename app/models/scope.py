@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from app.models.errors import ModelCallOutsideRun
+from app.request_id import current_request_id
 from app.stopping import take_error
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class RunScope:
     def __init__(self, run: ClaimedRun, access: ModelAccess) -> None:
         self.run = run
         self.access = access
+        self.request_id = current_request_id()
         self.loop = asyncio.get_running_loop()
         self._calls: set[asyncio.Task[None]] = set()
         self._is_closed = False

@@ -146,7 +146,7 @@ def _run(row: sa.Row[Any]) -> Run:
 
 _ACCEPT = (
     "SELECT * FROM tenant.accept_run("
-    "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+    "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
 )
 
 
@@ -166,6 +166,7 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
     after_seconds: float = 0,
     limits: Limits | None = None,
     idempotency: IdempotencyKey | None = None,
+    request_id: str | None = None,
 ) -> AcceptedRun:
     """Put a run into its thread's queue. It is committed on return; the caller announces it.
 
@@ -173,7 +174,8 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
     of one thread are ordered as they were accepted, and what ``multitask_strategy`` says about
     the thread's other runs is decided for one at a time. ``priority`` orders the user's threads,
     higher first; a run is not begun before ``after_seconds`` are over. ``limits`` are those of the
-    service, for whom no others were set.
+    service, for whom no others were set. ``request_id`` is what operators find the request by
+    that this comes with; of one that an idempotency key brings back, the first one's is kept.
 
     Raises:
         TooManyQueuedRuns, TooManyThreads, TokenBudgetExhausted: a limit of the user's is reached.
@@ -194,6 +196,7 @@ async def create_run(  # noqa: PLR0913 - what a run is made of
         *(thread_id, run_id, *what, create, multitask_strategy),
         *(priority, float(after_seconds), limits or {}),
         *key,
+        request_id,
     )
     if not rows:
         raise ThreadNotFound

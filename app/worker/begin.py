@@ -49,6 +49,8 @@ class LoadedRun:
     decisions: Sequence[Mapping[str, Any]]
     """How each call stands that the built-in graph has asked about and that is not open any more;
     see ``app.worker.decisions``."""
+    request_id: str | None
+    """Of the request that made it."""
     head: Mapping[str, Any]
     """The thread's newest checkpoint, read with the run; without an id where there is none."""
 
@@ -98,6 +100,7 @@ async def load_run(database: TenantDatabase, run: ClaimedRun, worker_id: UUID) -
         follows_failure=row["follows_failure"],
         answers={} if resume is None else resume.answers,
         decisions=row["approvals"] or (),
+        request_id=row["request_id"],
         head=row,
     )
 

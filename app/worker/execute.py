@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.request_id import work_for
 from app.runs.events import Event, settle_run
 from app.runs.tail import run_key
 from app.runs.wire import to_json
@@ -51,6 +52,7 @@ class RunExecutor:
         except RunUnreadable as error:
             await self._refuse(run, error)
             return True
+        work_for(loaded.request_id)
         self._services.announcer.run_changed(run_key(run.user_id, run.run_id))
         async with Attempt(self._services, loaded, stop) as attempt:
             outcome = await attempt.carry_out()

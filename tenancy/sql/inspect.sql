@@ -6,6 +6,7 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
   SELECT jsonb_build_object(
     'run', jsonb_build_object(
       'run_id', r.run_id, 'user_id', r.user_id, 'thread_id', r.thread_id, 'graph_id', r.graph_id,
+      'request_id', r.request_id,
       'state', r.state, 'error_code', r.error_code, 'multitask_strategy', r.multitask_strategy,
       'fence', r.fence, 'attempt', r.attempt, 'attempts_spent', r.attempts_spent,
       'active_seconds', r.active_seconds,

@@ -31,7 +31,7 @@ CREATE OR REPLACE FUNCTION tenant.accept_run(
   p_user uuid, p_thread uuid, p_run uuid, p_assistant uuid, p_graph text,
   p_request jsonb, p_metadata jsonb, p_title text, p_create boolean, p_strategy text,
   p_priority int, p_after_seconds float8, p_defaults jsonb,
-  p_route text, p_key text, p_fingerprint bytea
+  p_route text, p_key text, p_fingerprint bytea, p_request_id text DEFAULT NULL
 ) RETURNS TABLE (run_id uuid, accepted_at timestamptz, stopping uuid[], ended uuid[])
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -98,11 +98,12 @@ BEGIN
   FROM public.runs r WHERE r.user_id = p_user AND r.thread_id = p_thread;
   INSERT INTO public.runs (
     user_id, run_id, thread_id, assistant_id, graph_id, request, metadata, multitask_strategy,
-    priority, due_at, created_at, updated_at
+    priority, due_at, created_at, updated_at, request_id
   )
   VALUES (
     p_user, p_run, p_thread, p_assistant, p_graph, p_request, p_metadata, p_strategy,
-    p_priority, accepted_at + make_interval(secs => p_after_seconds), accepted_at, accepted_at
+    p_priority, accepted_at + make_interval(secs => p_after_seconds), accepted_at, accepted_at,
+    p_request_id
   );
   RETURN NEXT;
 END $$;
@@ -117,7 +118,7 @@ CREATE OR REPLACE FUNCTION tenant.begin_attempt(
 ) RETURNS TABLE (
   run_thread_id uuid, graph_id text, request jsonb, run_metadata jsonb, attempt int, next_seq int,
   attempts_spent int, active_seconds float8, cancel_requested boolean, steps int,
-  follows_failure boolean, resume jsonb, approvals jsonb,
+  follows_failure boolean, resume jsonb, approvals jsonb, request_id text,
   thread_id text, checkpoint jsonb, checkpoint_ns text, checkpoint_id text,
   parent_checkpoint_id text, metadata jsonb, channel_values bytea[], pending_writes bytea[]
 )
@@ -132,7 +133,8 @@ BEGIN
   PERFORM tenant.begin_write(p_user);
   PERFORM tenant.hold_fence(p_run, p_fence);
   SELECT r.thread_id, r.graph_id, r.request, r.metadata, r.attempt, r.attempts_spent,
-    r.active_seconds, r.cancel_requested_at IS NOT NULL AS cancel_requested, r.resume
+    r.active_seconds, r.cancel_requested_at IS NOT NULL AS cancel_requested, r.resume,
+    r.request_id
   INTO run
   FROM public.runs r WHERE r.user_id = p_user AND r.run_id = p_run AND r.worker_id = p_worker;
   IF NOT FOUND THEN
@@ -162,7 +164,8 @@ BEGIN
   RETURN QUERY
   SELECT run.thread_id, run.graph_id, run.request, run.metadata, run.attempt, seq + 1,
     run.attempts_spent, run.active_seconds, run.cancel_requested, steps,
-    coalesce(unfinished, false), run.resume, tenant.decisions_of(p_user, p_run), c.*
+    coalesce(unfinished, false), run.resume, tenant.decisions_of(p_user, p_run),
+    run.request_id, c.*
   FROM (SELECT) AS one
   LEFT JOIN tenant.read_checkpoint(p_user, run.thread_id::text, '', NULL) AS c ON true;
 END $$;

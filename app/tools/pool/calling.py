@@ -11,6 +11,7 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from app.request_id import META, current_request_id
 from app.tools.pool.asking import Refused
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.wires import HttpWire
@@ -81,7 +82,7 @@ async def _rounds(
             tool,
             arguments,
             progress_callback=progress,  # type: ignore[arg-type] # awaited only
-            meta=meta or None,  # type: ignore[arg-type]
+            meta=_with_request(meta) or None,  # type: ignore[arg-type]
             input_responses=responses,
             request_state=state,
             allow_input_required=True,
@@ -98,6 +99,15 @@ async def _rounds(
         else:
             responses = None
             await asyncio.sleep(LATER_SECONDS)
+
+
+def _with_request(meta: dict[str, Any]) -> dict[str, Any]:
+    """Also name the request, so that a server's own log can be read beside ours.
+
+    Not before: a call is known by what it was given, and this is the same for all of a run.
+    """
+    request_id = current_request_id()
+    return meta if request_id is None else {**meta, META: request_id}
 
 
 def _failed_requests(line: Line) -> int:

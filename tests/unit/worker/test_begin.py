@@ -29,6 +29,7 @@ def loaded(metadata: dict[str, object], configurable: dict[str, object]) -> Load
         follows_failure=False,
         answers={},
         decisions=(),
+        request_id=None,
         head={},
     )
 
