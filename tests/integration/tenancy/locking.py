@@ -406,6 +406,7 @@ READERS = {
     *("waiting_longest", "why_not_claimed", "why_not_seated"),
     *("stems", "words_of", "terms_asked", "similarity", "ranked_items", "recall"),
     *("memories_to_embed", "has_memories", "list_memories", "count_memories"),
+    *("folded", "find_titles", "find_mentioned"),
     *("own_tables", "begin_taking", "reading_of", "read_own_rows", "measure_own_rows"),
     "find_prunable",
     *("read_components", "has_worker", "standing_rank"),
