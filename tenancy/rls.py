@@ -221,7 +221,7 @@ RULES: Mapping[str, TableRules] = {
         maintenance=_counts(
             *("connection_id", "enabled", "version", "credential_kind", "expires_at", "state"),
             *("reason", "listed_at", "created_at", "updated_at"),
-            *("standing_version", "failing_since"),
+            *("standing_version", "failing_since", "failing_reason"),
         ),
     ),
     "authorizations": TableRules(
@@ -452,7 +452,12 @@ RULES: Mapping[str, TableRules] = {
     "workers": TableRules(
         service=Access({"SELECT": ("worker_id", "lease_until")}, EVERY_ROW),
         dispatch=Access(
-            {"SELECT": ALL, "INSERT": ALL, "UPDATE": ("lease_until", "draining"), "DELETE": ALL},
+            {
+                "SELECT": ALL,
+                "INSERT": ALL,
+                "UPDATE": ("lease_until", "draining", "ready_at"),
+                "DELETE": ALL,
+            },
             EVERY_ROW,
         ),
         maintenance=Access({"SELECT": ALL}, EVERY_ROW),

@@ -28,15 +28,23 @@ STATEMENTS = (
       CHECK ((status = 'available') = (occurred_at IS NULL))
     )
     """,
-    # How a person's own link stands, told with a number that grows; since when it does not work.
-    # A new row begins beyond the numbers of one of the same name that was removed.
+    # When a worker had passed its checks, and said so. Those that are there have done it.
+    "ALTER TABLE workers ADD COLUMN ready_at timestamptz",
+    "UPDATE workers SET ready_at = started_at",
+    # How a person's own link stands, told with a number that grows; since when it does not work,
+    # and why not at first. A new row begins beyond the numbers of one of the same name that was
+    # removed.
     """
     ALTER TABLE connections
       ADD COLUMN standing_version bigint NOT NULL
         DEFAULT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-      ADD COLUMN failing_since timestamptz
+      ADD COLUMN failing_since timestamptz,
+      ADD COLUMN failing_reason text
     """,
-    "UPDATE connections SET failing_since = updated_at WHERE state = 'unavailable'",
+    """
+    UPDATE connections SET failing_since = updated_at, failing_reason = reason
+    WHERE state = 'unavailable' AND enabled
+    """,
     # The id of the request that a run came with: the worker's log lines, its tools' calls and its
     # model's say it too.
     "ALTER TABLE runs ADD COLUMN request_id text CHECK (length(request_id) BETWEEN 1 AND 64)",

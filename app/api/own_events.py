@@ -68,7 +68,11 @@ class OwnEvents:
     async def frames(self) -> AsyncGenerator[bytes, None]:
         """The limits and the parts; then they, runs, approvals and connections, as they change.
 
-        While the database cannot be reached, only the parts are told, of which it is one.
+        While the database is away, only the parts are told, of which it is one. Then the stream
+        ends: whoever reads it again is told what has become of everything else.
+
+        Raises:
+            DatabaseUnavailable: Postgres could not be reached.
         """
         with (
             self._services.tail.all_of(self._principal.user_id) as heard,
@@ -78,22 +82,24 @@ class OwnEvents:
             await self._connections.news()
             await self._approvals.begin()
             yield await self._limits()
-            yield self._runtime.news(self._connections.found)
-            while True:
-                try:
+            yield self._news_of_parts()
+            try:
+                while True:
                     async with aclosing(self._look_again(heard)) as all_news:
                         async for news in all_news:
                             yield news
-                except DatabaseUnavailable:
-                    if frame := self._runtime.news(self._connections.found):
-                        yield frame
+            except DatabaseUnavailable:
+                async with aclosing(self._until_the_database_is_back(heard)) as parts:
+                    async for news in parts:
+                        yield news
+                raise
 
     async def _look_again(self, heard: HeardChanges) -> AsyncGenerator[bytes, None]:
         """Wait for a reason to look; then tell whatever has changed."""
-        async with aclosing(self._rest(heard)) as rest:
-            async for news in rest:
-                yield news
-        self._had_reason = await self._until_a_reason(heard)
+        for waiting in (self._rest, self._until_a_reason):
+            async with aclosing(waiting(heard)) as meanwhile:
+                async for news in meanwhile:
+                    yield news
         async with aclosing(self._news_of_runs(heard)) as all_news:
             async for news in all_news:
                 yield news
@@ -126,21 +132,43 @@ class OwnEvents:
     async def _news_of_standing(self, heard: HeardChanges) -> list[bytes]:
         """Connections and parts that stand otherwise than was told."""
         frames = await self._connections.news() if heard.take_connections() else []
-        frame = self._runtime.news(self._connections.found)
+        frame = self._news_of_parts()
         return [*frames, frame] if frame else frames
 
-    async def _until_a_reason(self, heard: HeardChanges) -> bool:
-        """Wait until there is a reason to look again, or a last look is due; say which.
+    def _news_of_parts(self) -> bytes:
+        return self._runtime.news(self._connections.found)
+
+    async def _until_a_reason(self, heard: HeardChanges) -> AsyncGenerator[bytes, None]:
+        """Wait until there is a reason to look again, or a last look is due.
 
         One look follows the last that had one: what a call has used is counted a moment after its
-        run has ended.
+        run has ended. Parts are told of without a look: everybody hears of them at once, and it
+        may be the database that is away.
         """
-        if self._pause is not None and self._pause <= LOOK_SECONDS:
-            return True
-        if self._had_reason:
-            return False
-        await heard.wait(self._pause)
-        return True
+        if self._pause is None or self._pause > LOOK_SECONDS:
+            if self._had_reason:
+                self._had_reason = False
+                return
+            clock = asyncio.get_running_loop().time
+            due = None if self._pause is None else clock() + self._pause
+            await heard.wait(self._pause)
+            while heard.take_parts():
+                if frame := self._news_of_parts():
+                    yield frame
+                await heard.wait(None if due is None else max(due - clock(), 0))
+        self._had_reason = True
+
+    async def _until_the_database_is_back(self, heard: HeardChanges) -> AsyncGenerator[bytes, None]:
+        """Tell of the parts, of which the database is one, until it answers."""
+        watch = self._services.runtime
+        await watch.next_look()  # one that is away is found to be
+        while True:
+            heard.take_connections()
+            if frame := self._news_of_parts():
+                yield frame
+            if watch.has_database:
+                return
+            await heard.wait_for_standing(LONGEST_REST_SECONDS)
 
     async def _read_runs(self, heard: Collection[UUID]) -> list[RunChange]:
         clock = asyncio.get_running_loop().time

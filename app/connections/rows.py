@@ -26,7 +26,8 @@ FIRST_VERSION = 1
 _COLUMNS = """
     connection_id, server, url, auth, header, enabled, version, credential_kind, expires_at,
     state, reason, listing, listing_version, listed_for, listed_at, check_wanted_at, updated_at,
-    approval, approval_version, grant_version, standing_version, failing_since
+    approval, approval_version, grant_version, standing_version, failing_since,
+    failing_reason
 """
 _READ_ALL = f"SELECT {_COLUMNS} FROM tenant.read_connections($1, $2)"  # noqa: S608 - columns
 _READ = f"SELECT {_COLUMNS} FROM tenant.read_connection($1, $2)"  # noqa: S608 - columns
@@ -73,6 +74,8 @@ class ConnectionRow:
     """Grows whenever it stands otherwise."""
     failing_since: datetime | None
     """None unless it does not work, or did not when it was last spoken to."""
+    failing_reason: str | None
+    """Why not, at first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ class UserServer:
     """Grows whenever it stands otherwise; 0 where nothing is stored of it."""
     failing_since: datetime | None = None
     """None unless it is in use and does not work, or did not when it was last spoken to."""
+    failing_reason: str | None = None
+    """Why not, at first."""
     resources: tuple[ListedResource, ...] = field(default=(), repr=False)
     """What it lets be read; none unless it was listed by this server and this version."""
     prompts: tuple[ListedPrompt, ...] = field(default=(), repr=False)
@@ -204,6 +206,7 @@ class UserConnections:
             _word(server, row),
             row.standing_version,
             row.failing_since,
+            row.failing_reason,
         )
 
     def _state(self, server: McpServer, row: ConnectionRow) -> tuple[State, str | None]:

@@ -26,13 +26,23 @@ who has more is heard of when it changes again."""
 class HeardChanges:
     """Which of one person's runs and threads were heard of since that was last asked."""
 
-    __slots__ = ("_asking", "_connections", "_ids", "_is_told", "_may_ask", "_standing")
+    __slots__ = (
+        "_asking",
+        "_connections",
+        "_ids",
+        "_is_of_parts",
+        "_is_told",
+        "_may_ask",
+        "_standing",
+    )
 
     def __init__(self) -> None:
         self._ids: set[UUID] = set()
         self._asking: set[UUID] = set()
         self._may_ask = False
         self._connections = False
+        self._is_of_parts = True
+        """Whether nothing but parts was heard of."""
         self._standing = asyncio.Event()
         self._is_told = asyncio.Event()
 
@@ -40,14 +50,14 @@ class HeardChanges:
         """Something changed: the run or thread of an id; None: anything may have."""
         if what is not None and len(self._ids) < MOST_KEPT:
             self._ids.add(UUID(what))
-        self._is_told.set()
+        self._hear_of_more()
 
     def hear_of_approvals(self, run_id: str | None) -> None:
         """What a run asks its person has changed; None: that of any may have."""
         if run_id is not None and len(self._asking) < MOST_KEPT:
             self._asking.add(UUID(run_id))
         self._may_ask = True
-        self._is_told.set()
+        self._hear_of_more()
 
     def take_approvals(self) -> frozenset[UUID] | None:
         """The runs of which that was heard, each once; None: it was not heard of any."""
@@ -59,7 +69,7 @@ class HeardChanges:
         """Something changed about the person's connections to tool servers."""
         self._connections = True
         self._standing.set()
-        self._is_told.set()
+        self._hear_of_more()
 
     def take_connections(self) -> bool:
         """Whether it did since that was last asked."""
@@ -71,6 +81,14 @@ class HeardChanges:
         """A part of the service stands otherwise that everybody shares."""
         self._standing.set()
         self._is_told.set()
+
+    def take_parts(self) -> bool:
+        """Whether parts were heard of, and nothing else, since that was last asked."""
+        if not (self._is_told.is_set() and self._is_of_parts):
+            return False
+        self._standing.clear()
+        self._is_told.clear()
+        return True
 
     async def wait_for_standing(self, seconds: float) -> bool:
         """Return when a connection or a part does, or after so long; whether one did."""
@@ -92,8 +110,13 @@ class HeardChanges:
     def take(self) -> frozenset[UUID]:
         """The ids that were heard, each once."""
         self._is_told.clear()
+        self._is_of_parts = True
         heard, self._ids = frozenset(self._ids), set()
         return heard
+
+    def _hear_of_more(self) -> None:
+        self._is_of_parts = False
+        self._is_told.set()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app.connections.standing import NOT_ALLOWED
 from tenancy.scheduler.components import Component
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ DATABASE = "database"
 DATABASE_UNREACHABLE = "database_unreachable"
 _CONNECTION = "connection:"
 _UNSAID = "failed"
+_TRIED = ("unavailable", "checking", "unknown")
+"""How a link that fails stands until it works; otherwise it is its person who is waited for."""
 
 
 def own_parts(servers: Iterable[UserServer]) -> list[Component]:
@@ -27,15 +30,13 @@ def own_parts(servers: Iterable[UserServer]) -> list[Component]:
     return [part for each in servers if (part := _own_part(each)) is not None]
 
 
-def database_part(looked_at: int, away_since: datetime | None) -> Component:
+def database_away(answered_at: int, since: datetime) -> Component:
     """What a process says of the database, which cannot say it itself.
 
-    ``looked_at`` is when it was looked at last, in microseconds: the newest look of any process
-    has the highest version.
+    ``answered_at`` is the version that it last said of itself. Whoever has it answer later, in
+    whatever process, has a higher one.
     """
-    if away_since is None:
-        return Component(DATABASE, "available", None, None, looked_at)
-    return Component(DATABASE, "unavailable", DATABASE_UNREACHABLE, away_since, looked_at)
+    return Component(DATABASE, "unavailable", DATABASE_UNREACHABLE, since, answered_at + 1)
 
 
 def standing_of(part: Component) -> PartStanding:
@@ -58,11 +59,12 @@ def component_json(part: Component) -> dict[str, Any]:
 
 
 def _own_part(found: UserServer) -> Component | None:
-    name = f"{_CONNECTION}{found.server.name}"
-    if found.failing_since is not None:
-        reason = f"mcp_{found.reason or _UNSAID}"
-        version = found.standing_version
+    name, version = f"{_CONNECTION}{found.server.name}", found.standing_version
+    if found.reason == NOT_ALLOWED:
+        return None
+    if found.failing_since is not None and found.state in _TRIED:
+        reason = f"mcp_{found.failing_reason or _UNSAID}"
         return Component(name, "unavailable", reason, found.failing_since, version)
     if found.state == "available":
-        return Component(name, "available", None, None, found.standing_version)
+        return Component(name, "available", None, None, version)
     return None

@@ -371,18 +371,24 @@ BEGIN
     RETURNING c.user_id, c.connection_id;
 END $$;
 
--- Whatever a person would be told of how their link stands has a number that grows. Since when it does
--- not work is fixed at the first failure, and over when it works, or when it is known to wait for them;
--- a new credential that nobody has tried yet changes nothing of it.
+-- What is told of how a link stands has a number that grows. Since when it does not work, and why, is
+-- fixed at the first failure, and over when it works, or when it is known to wait for its person; a new
+-- credential that nobody has tried yet changes nothing of it.
 CREATE OR REPLACE FUNCTION tenant.connection_stands() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-  NEW.standing_version := OLD.standing_version + 1;
   NEW.failing_since := CASE
     WHEN NEW.enabled AND NEW.state = 'unavailable'
       THEN coalesce(OLD.failing_since, clock_timestamp())
     WHEN NEW.enabled AND NEW.state = 'unknown' THEN OLD.failing_since
   END;
+  NEW.failing_reason := CASE
+    WHEN NEW.failing_since IS NOT NULL THEN coalesce(OLD.failing_reason, NEW.reason)
+  END;
+  NEW.standing_version := OLD.standing_version + (
+    (NEW.failing_since IS NULL, NEW.enabled AND NEW.state = 'available')
+    IS DISTINCT FROM (OLD.failing_since IS NULL, OLD.enabled AND OLD.state = 'available')
+  )::int;
   RETURN NEW;
 END $$;
 

@@ -52,18 +52,21 @@ END $$;
 CREATE OR REPLACE FUNCTION dispatch.publish_worker(p_worker uuid) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM 1 FROM public.workers w
+  UPDATE public.workers w SET ready_at = coalesce(w.ready_at, clock_timestamp())
   WHERE w.worker_id = p_worker AND w.lease_until > (SELECT clock_timestamp());
   RETURN FOUND AND dispatch.publish_available('workers', p_worker);
 END $$;
 
 -- Whether there is anybody to do the work; nobody else is left to say that there is none. A worker
--- that drains still works, and one that has left cleanly leaves nothing behind but its absence.
--- True where what was found is news.
+-- that drains still works, one that has not passed its checks does not yet, and one that has left
+-- cleanly leaves nothing behind but its absence. True where what was found is news.
 CREATE OR REPLACE FUNCTION dispatch.look_for_workers() RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
   lost timestamptz;
+  is_known boolean;
+  is_beginning boolean;
+  why text;
 BEGIN
   IF dispatch.has_worker() THEN
     RETURN false;
@@ -71,20 +74,35 @@ BEGIN
   -- Looked at again under the row's lock: one that has begun meanwhile may have said that it is
   -- ready, which is not to be taken back.
   PERFORM 1 FROM public.components c WHERE c.component = 'workers' FOR NO KEY UPDATE;
+  is_known := FOUND;
   IF dispatch.has_worker() THEN
     RETURN false;
   END IF;
-  SELECT max(w.lease_until) INTO lost FROM public.workers w;
-  RETURN dispatch.publish_failure(
-    'workers', 'unavailable', CASE WHEN lost IS NULL THEN 'no_workers' ELSE 'worker_lost' END,
-    coalesce(lost, clock_timestamp()), NULL
-  );
+  SELECT max(w.lease_until) FILTER (WHERE w.lease_until <= clock_timestamp()),
+    coalesce(bool_or(w.lease_until > clock_timestamp()), false)
+  INTO lost, is_beginning
+  FROM public.workers w;
+  why := CASE WHEN lost IS NULL THEN 'no_workers' ELSE 'worker_lost' END;
+  lost := coalesce(lost, clock_timestamp());
+  IF is_known THEN
+    RETURN dispatch.publish_failure('workers', 'unavailable', why, lost, NULL);
+  END IF;
+  IF is_beginning THEN
+    RETURN false;  -- The first of all: nothing is known before it has passed its checks.
+  END IF;
+  -- Nothing is taken back that was said meanwhile; the next look finds it.
+  INSERT INTO public.components (component, epoch, status, reason, occurred_at)
+  VALUES ('workers', gen_random_uuid(), 'unavailable', why, lost)
+  ON CONFLICT (component) DO NOTHING;
+  RETURN FOUND;
 END $$;
 
+-- Whether one is ready and alive.
 CREATE OR REPLACE FUNCTION dispatch.has_worker() RETURNS boolean
 LANGUAGE sql VOLATILE AS $$
   SELECT EXISTS (
-    SELECT FROM public.workers w WHERE w.lease_until > (SELECT clock_timestamp())
+    SELECT FROM public.workers w
+    WHERE w.lease_until > (SELECT clock_timestamp()) AND w.ready_at IS NOT NULL
   )
 $$;
 
@@ -143,18 +161,26 @@ CREATE OR REPLACE FUNCTION dispatch.pool_checked(p_pool text, p_worker uuid, p_f
 RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
+  -- Whoever changes how a pool stands holds its model: what is told of it, and of those that share the
+  -- model, is what is so when this is committed.
+  PERFORM 1 FROM public.models m JOIN public.pools p USING (model) WHERE p.pool = p_pool
+  FOR NO KEY UPDATE OF m;
   UPDATE public.pools p
   SET state = 'failing', reason = p_failure, failing_since = clock_timestamp()
   WHERE p.pool = p_pool AND p.state = 'open' AND p_failure IS NOT NULL;
   RETURN FOUND OR p_failure IS NULL AND dispatch.publish_pool(p_pool, p_worker);
 END $$;
 
--- All parts, as they stand.
+-- All parts, as they stand. That the database does, it says itself, by its clock.
 CREATE OR REPLACE FUNCTION dispatch.read_components()
 RETURNS TABLE (
   component text, status text, reason text, occurred_at timestamptz, version bigint
 )
 LANGUAGE sql STABLE AS $$
-  SELECT c.component, c.status, c.reason, c.occurred_at, c.version
-  FROM public.components c ORDER BY c.component
+  SELECT 'database', 'available', NULL, NULL::timestamptz,
+    (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+  UNION ALL (
+    SELECT c.component, c.status, c.reason, c.occurred_at, c.version
+    FROM public.components c ORDER BY c.component
+  )
 $$;

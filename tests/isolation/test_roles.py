@@ -74,6 +74,7 @@ SCHEDULING = {
     "connections": (
         *("connection_id", "enabled", "credential_kind", "reason", "listed_at"),
         *("check_wanted_at", "checking_until", "standing_version", "failing_since"),
+        "failing_reason",
     ),
     "components": ("component", "epoch", "status", "reason", "occurred_at", "version"),
     "effects": ("started_at", "sent", "late_at"),

@@ -153,7 +153,9 @@ class TestTheFeed:
             path = f"/admin/users/{(await http.get('/me')).json()['user_id']}/limits"
             body = {"plan": None, "limits": {"threads": 7}}
             assert (await operator.put(path, json=body)).status_code == 200
-            while named((await events.next()).data, "threads")["limit"] != 7:
+            while (frame := await events.next()).event != "limits" or named(frame.data, "threads")[
+                "limit"
+            ] != 7:
                 pass
             assert (await operator.delete(path)).status_code == 200
             while named((await events.next()).data, "threads")["limit"] == 7:
