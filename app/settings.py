@@ -92,6 +92,8 @@ class PoolSettings(BaseModel):
     server_capacity: int | None = Field(None, ge=1, le=10_000)
     context: int | None = Field(None, ge=512)
     output: int | None = Field(None, ge=1)
+    images: bool | None = None
+    provider: str | None = Field(None, min_length=1, max_length=100)
 
 
 class Settings(BaseSettings):
@@ -167,8 +169,22 @@ class Settings(BaseSettings):
     model: str = Field("smollm2", description="Name of the default model.")
     model_context: int = Field(4096, ge=512, description="Tokens of context (`num_ctx`), pinned.")
     model_output: int = Field(1024, ge=1, description="Most tokens of one answer (`num_predict`).")
-    model_images: bool = Field(
-        False, description="Whether the model reads images; else it is told of a tool's in words."
+    model_images: bool | None = Field(
+        None,
+        description="Whether the default model reads images; else it is told of a tool's in words."
+        " Default: as its server says.",
+    )
+    catalogue_url: str | None = Field(
+        None,
+        description="Where limits and prices of models are published, in the form of"
+        " https://models.dev/api.json: a path, or an address. Default: none are looked up.",
+    )
+    catalogue_folder: Path = Field(
+        Path(".stoa/catalogue"),
+        description="Where the newest good catalogue of models is kept; processes may share it.",
+    )
+    catalogue_seconds: float = Field(
+        _DAY, ge=60, description="How old the catalogue of models may be before it is read anew."
     )
     graphs: Path | None = Field(
         None, description="Path of a `langgraph.json` with graphs beside the built-in `agent`."
@@ -334,7 +350,9 @@ class Settings(BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("embedding_model", "public_url", "tombstone_folder", mode="before")
+    @field_validator(
+        "embedding_model", "public_url", "tombstone_folder", "catalogue_url", mode="before"
+    )
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         """As Compose has a variable that nobody has filled in."""
@@ -352,6 +370,14 @@ class Settings(BaseSettings):
         dsn = value.get_secret_value() if value is not None else ""
         if dsn and not _DSN.fullmatch(dsn):
             raise ValueError("must look like postgresql://role:password@host:5432/database")
+        return value
+
+    @field_validator("catalogue_url")
+    @classmethod
+    def _can_be_read(cls, value: str | None) -> str | None:
+        scheme, is_url, _ = (value or "").partition("://")
+        if is_url and scheme not in ("http", "https", "file"):
+            raise ValueError("must be a path, or an address that begins with http:// or https://")
         return value
 
     @field_validator("audit_retention_seconds", "usage_retention_seconds")

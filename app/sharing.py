@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.settings import SettingsError
@@ -22,6 +22,29 @@ _DEFAULT_TAG = "latest"
 def full_name(model: str) -> str:
     """A model's name as its server has it: with the tag."""
     return model if ":" in model else f"{model}:{_DEFAULT_TAG}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatModel:
+    """A model that people may speak with, and the pools that have it."""
+
+    model: str
+    """By its full name, with the tag."""
+    is_default: bool
+    context: int
+    """Tokens of its window, as its calls are pinned to."""
+    output: int
+    """Most tokens of one answer."""
+    images: bool | None
+    """Whether it reads images; None: as its server says."""
+    provider: str | None
+    """Whose it is in the catalogue of prices; None: nobody's, it costs time."""
+    pools: tuple[PoolDeclaration, ...]
+
+    @property
+    def prompt_tokens(self) -> int:
+        """What its window leaves for the prompt."""
+        return self.context - self.output
 
 
 def default_limits(settings: Settings) -> Limits:
@@ -77,6 +100,7 @@ def declared_pools(settings: Settings) -> list[PoolDeclaration]:
     pools = [_declaration(settings, each) for each in settings.pool]
     _require_distinct(pools)
     _require_agreement(pools)
+    _require_one_account(settings)
     models = {pool.model for pool in pools}
     if full_name(settings.model) not in models:
         raise SettingsError(f"STOA_MODEL: no [[pool]] has the default model {settings.model}.")
@@ -95,6 +119,32 @@ def default_pool(settings: Settings) -> PoolDeclaration:
     """
     model = full_name(settings.model)
     return next(pool for pool in declared_pools(settings) if pool.model == model)
+
+
+def chat_models(settings: Settings) -> tuple[ChatModel, ...]:
+    """The models that people may choose from, the default one first; not the embedding model.
+
+    Raises:
+        SettingsError: as ``declared_pools``.
+    """
+    pools = declared_pools(settings)
+    default = full_name(settings.model)
+    said = {each.name: each for each in settings.pool}
+    names = dict.fromkeys([default, *(pool.model for pool in pools)])
+    if settings.embedding_model and full_name(settings.embedding_model) != default:
+        del names[full_name(settings.embedding_model)]
+    models = []
+    for name in names:
+        own = tuple(pool for pool in pools if pool.model == name)
+        first = said.get(own[0].pool)
+        images = first.images if first is not None else None
+        if images is None and name == default:
+            images = settings.model_images
+        provider = first.provider if first is not None else None
+        models.append(
+            ChatModel(name, name == default, own[0].context, own[0].output, images, provider, own)
+        )
+    return tuple(models)
 
 
 def _pools_of_one_server(settings: Settings) -> list[PoolDeclaration]:
@@ -164,4 +214,18 @@ def _require_agreement(pools: list[PoolDeclaration]) -> None:
                 raise SettingsError(
                     f"[[pool]]: {other.pool} and {pool.pool} are on one server, but say that it"
                     " has another `server_capacity`."
+                )
+
+
+def _require_one_account(settings: Settings) -> None:
+    """What is said of a model is said of it, whichever of its pools a call goes to."""
+    for number, pool in enumerate(settings.pool):
+        for other in settings.pool[:number]:
+            same_model = full_name(pool.model or settings.model) == full_name(
+                other.model or settings.model
+            )
+            if same_model and (pool.images, pool.provider) != (other.images, other.provider):
+                raise SettingsError(
+                    f"[[pool]]: {other.name} and {pool.name} have the same model, but another"
+                    " `images` or `provider`. A call may go to either."
                 )

@@ -94,6 +94,13 @@ class NotFound(StoaError):
     message = "Not found."
 
 
+class UpstreamFailed(StoaError):
+    """What a request needs of another service was not to be had of it."""
+
+    code = "upstream_failed"
+    message = "Another service that this needs has failed."
+
+
 class ThreadNotFound(NotFound):
     """No such thread for this user."""
 

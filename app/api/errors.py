@@ -48,6 +48,7 @@ STATUSES: dict[type[domain.StoaError], int] = {
     domain.LimitReached: 429,
     domain.TooManyRequests: 429,
     ClientGone: 499,
+    domain.UpstreamFailed: 502,
     domain.ServiceUnavailable: 503,
     domain.IdentityUnavailable: 503,
 }

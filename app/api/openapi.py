@@ -28,6 +28,7 @@ _REASONS = {
     429: "A limit of the user's is reached, or too many of their requests are under way.",
     499: "The client went away before there was an answer; nobody gets it, it is for the log.",
     500: "An unexpected error; the request id finds its record.",
+    502: "Another service, which this is about, has failed.",
     503: "Something that is needed cannot be reached now.",
 }
 _AT_A_LIMIT = {

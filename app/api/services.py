@@ -29,13 +29,14 @@ from app.export.everything import Everything
 from app.export.ongoing import OngoingExports
 from app.memory.memories import Memories
 from app.mentions.opening import open_mentions
+from app.models.catalogue.catalogue import ModelCatalogue
 from app.runs.history import ThreadHistory
 from app.runs.referenced import ReferencedStates
 from app.runs.state_update import StateUpdates
 from app.runs.tail import RunTail
 from app.runtime.watch import RuntimeWatch
 from app.settings import Settings, SettingsError
-from app.sharing import chat_models, default_limits
+from app.sharing import default_limits
 from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue
 from tenancy.checkpoints.pool import CheckpointPool
@@ -75,6 +76,7 @@ class Services:
     states: ReferencedStates
     tail: RunTail
     runtime: RuntimeWatch
+    catalogue: ModelCatalogue
     announcer: Announcer
     streams: OpenStreams
     turns: RequestTurns
@@ -120,6 +122,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         runtime = RuntimeWatch(settings)
         stack.push_async_callback(runtime.stop)
         await runtime.start()
+        models = ModelCatalogue(settings, lambda: runtime.parts, standing.call_seconds)
+        stack.push_async_callback(models.stop)
+        await models.start()
         announcer = Announcer(listen_dsn(settings))
         await announcer.start()
         stack.push_async_callback(announcer.stop)
@@ -144,7 +149,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         history = ThreadHistory(database, pool, graphs)
         conversations = Conversations(history)
         memories = Memories(database, default_limits(settings))
-        models = [each.model for each in chat_models(settings)]
         builtin = settings.builtin_tools
         yield Services(
             settings=settings,
@@ -152,7 +156,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             database=database,
             checkpoints=pool,
             memories=memories,
-            mentions=open_mentions(database, memories, connections, builtin, lambda: models),
+            mentions=open_mentions(
+                database, memories, connections, builtin, lambda: [m.model for m in models.models]
+            ),
             connections=connections,
             connection_changes=changes,
             authorizations=Authorizations(database, vault, changes, oauth),
@@ -165,6 +171,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             states=ReferencedStates(database, pool, graphs),
             tail=tail,
             runtime=runtime,
+            catalogue=models,
             announcer=announcer,
             streams=streams,
             turns=RequestTurns(),

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-MOST_BYTES = 32_000_000
-"""Of what is read: what is published has some megabytes."""
+MOST_BYTES = 8_000_000
+"""Of what is read: what is published has a few megabytes."""
 
 
 class CatalogueInvalid(ValueError):
@@ -43,9 +43,9 @@ class _Modalities(_Published):
 
 class _Model(_Published):
     name: str = ""
-    cost: _Cost = _Cost()
-    limit: _Limit = _Limit()
-    modalities: _Modalities = _Modalities()
+    cost: _Cost = Field(default_factory=lambda: _Cost(input=None, output=None))
+    limit: _Limit = Field(default_factory=lambda: _Limit(context=None, output=None))
+    modalities: _Modalities = Field(default_factory=_Modalities)
     tool_call: bool = False
     reasoning: bool = False
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import httpx
 
+from app.models.catalogue.bounded import NotWhole, TooMuch, read_raw, unpacked
 from app.models.catalogue.prices import MOST_BYTES, CatalogueInvalid
-from app.models.connection import build_transport
 
 SECONDS = 30.0
 """How long a download may take altogether."""
 _STALL_SECONDS = 10.0
 _MOST_REDIRECTS = 3
+_HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "stoa"}
 
 
 class CatalogueUnavailable(Exception):
@@ -29,50 +31,54 @@ async def fetch_catalogue(source: str, *, seconds: float = SECONDS) -> bytes:
         CatalogueInvalid: there is too much of it.
     """
     parts = urlsplit(source)
-    if parts.scheme in {"http", "https"}:
-        return await _download(source, seconds)
-    path = Path(unquote(parts.path) if parts.scheme == "file" else source)
-    return await asyncio.to_thread(_read, path)
-
-
-def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise CatalogueUnavailable(error.strerror) from error
-    if len(raw) > MOST_BYTES:
-        raise CatalogueInvalid
-    return raw
-
-
-async def _download(url: str, seconds: float) -> bytes:
-    try:
-        async with (
-            asyncio.timeout(seconds),
-            httpx.AsyncClient(
-                transport=build_transport(url),
-                trust_env=False,
-                timeout=_STALL_SECONDS,
-                follow_redirects=True,
-                max_redirects=_MOST_REDIRECTS,
-                headers={"Accept": "application/json", "User-Agent": "stoa"},
-            ) as client,
-            client.stream("GET", url) as response,
-        ):
-            response.raise_for_status()
-            return await _whole(response)
-    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+        if parts.scheme in {"http", "https"}:
+            async with asyncio.timeout(seconds):
+                return await _download(source)
+        path = Path(unquote(parts.path) if parts.scheme == "file" else source)
+        return await asyncio.to_thread(_read, path)
+    except TooMuch:
+        raise CatalogueInvalid from None
+    except (OSError, httpx.HTTPError, httpx.InvalidURL, NotWhole) as error:
         raise CatalogueUnavailable(type(error).__name__) from error
 
 
-async def _whole(response: httpx.Response) -> bytes:
-    """The body, bounded. One that is cut off raises; so does one shorter than was said."""
-    pieces: list[bytes] = []
-    size = 0
-    async for piece in response.aiter_bytes():
-        size += len(piece)
-        if size > MOST_BYTES:
-            raise CatalogueInvalid
-        pieces.append(piece)
-    return b"".join(pieces)
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        raw = file.read(MOST_BYTES + 1)
+    if len(raw) > MOST_BYTES:
+        raise TooMuch
+    return raw
+
+
+async def _download(url: str) -> bytes:
+    # A redirect may lead from http to https, so certificates are checked in any case.
+    transport = httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), trust_env=False)
+    async with (
+        httpx.AsyncClient(
+            transport=transport,
+            trust_env=False,
+            timeout=_STALL_SECONDS,
+            follow_redirects=True,
+            max_redirects=_MOST_REDIRECTS,
+            headers=_HEADERS,
+            event_hooks={"request": [_StaysSecure(url).check]},
+        ) as client,
+        client.stream("GET", url) as response,
+    ):
+        response.raise_for_status()
+        raw = await read_raw(response, MOST_BYTES)
+        encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    return await asyncio.to_thread(unpacked, raw, encoding, MOST_BYTES)
+
+
+class _StaysSecure:
+    """What is asked for by https is not taken from elsewhere."""
+
+    def __init__(self, url: str) -> None:
+        self._secure = urlsplit(url).scheme == "https"
+
+    async def check(self, request: httpx.Request) -> None:
+        """Refuse a way that leads out of it."""
+        if self._secure and request.url.scheme != "https":
+            raise httpx.UnsupportedProtocol("a redirect leads from https to http")

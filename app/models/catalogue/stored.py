@@ -6,8 +6,9 @@ import os
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,29 +20,44 @@ _STALE_SECONDS = 3600.0
 """A temporary file that is older was left by a process that was killed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stored(Generic[T]):
+    """What the file holds."""
+
+    value: T
+    written_at: int
+    """When it was written, in nanoseconds, by the clock of whoever did; of two files the newer has
+    more."""
+
+    @property
+    def age_seconds(self) -> float:
+        """How long ago that was."""
+        return max(time.time() - self.written_at / 1e9, 0.0)
+
+
 class CatalogueFile:
     """A file that several processes may read and replace."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self, parse: Callable[[bytes], T]) -> tuple[T, float] | None:
-        """What the file holds, and how many seconds ago it was written; None without a good one.
+    def read(self, parse: Callable[[bytes], T], newer_than: int = -1) -> Stored[T] | None:
+        """What the file holds; None without a good one, or where it is no newer.
 
         Raises:
             OSError: it is there and cannot be read.
         """
         try:
-            raw = self._path.read_bytes()
-            age = time.time() - self._path.stat().st_mtime
-        except FileNotFoundError:
-            return None
-        try:
-            return parse(raw), max(age, 0.0)
-        except ValueError:
+            # What is read and when it was written belong together, though it be replaced now.
+            with self._path.open("rb") as file:
+                written_at = os.fstat(file.fileno()).st_mtime_ns
+                if written_at <= newer_than:
+                    return None
+                return Stored(parse(file.read()), written_at)
+        except (FileNotFoundError, ValueError):
             return None
 
-    def replace(self, raw: bytes, parse: Callable[[bytes], T]) -> T:
+    def replace(self, raw: bytes, parse: Callable[[bytes], T]) -> Stored[T]:
         """Put ``raw`` in the file's place, once what was written can be read; return what it says.
 
         Whatever fails, the file is as it was, and nothing else is left beside it.
@@ -60,12 +76,13 @@ class CatalogueFile:
                 file.write(raw)
                 file.flush()
                 os.fsync(file.fileno())
+                written_at = os.fstat(file.fileno()).st_mtime_ns
             value = parse(temporary.read_bytes())
             temporary.replace(self._path)
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(folder)
-        return value
+        return Stored(value, written_at)
 
     @staticmethod
     def _sweep(folder: Path) -> None:

@@ -398,6 +398,7 @@ READERS = {
     *("disagreeing_queues", "limits_of", "tokens_since", "exhausted_budget", "limits_set"),
     *("plans_set", "users_of_plan", "iso", "limit_use", "memory_bytes", "waiting_runs"),
     *("waiting_calls", "models_of", "read_standing", "run_places", "call_places", "seats_in_use"),
+    "call_seconds",
     *("usage_range", "usage_buckets", "usage_json", "read_usage", "usage_overview", "lag_of"),
     *("lines", "model_facts", "pool_facts", "queue_overview", "scheduler_facts"),
     *("asking_runs", "question_facts", "worker_facts"),

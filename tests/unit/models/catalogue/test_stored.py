@@ -32,12 +32,16 @@ class TestTheFile:
         assert file.read(parse) is None
 
     def test_is_replaced_by_what_is_good(self, file: CatalogueFile, tmp_path: Path) -> None:
-        assert file.replace(b"good 1", parse) == "good 1"
-        assert file.replace(b"good 2", parse) == "good 2"
-        found = file.read(parse)
-        assert found is not None
-        assert found[0] == "good 2"
+        first = file.replace(b"good 1", parse)
+        second = file.replace(b"good 2", parse)
+        assert (first.value, second.value) == ("good 1", "good 2")
+        assert file.read(parse) == second
         assert names(tmp_path) == ["models.json"]
+
+    def test_is_read_by_whoever_knows_an_older_one(self, file: CatalogueFile) -> None:
+        stored = file.replace(b"good 1", parse)
+        assert file.read(parse, newer_than=stored.written_at - 1) == stored
+        assert file.read(parse, newer_than=stored.written_at) is None
 
     def test_stays_where_what_came_is_not(self, file: CatalogueFile, tmp_path: Path) -> None:
         file.replace(b"good 1", parse)
