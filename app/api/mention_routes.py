@@ -15,6 +15,7 @@ from app.api.mention_schemas import MentionSearch, MentionsView
 from app.api.openapi import body_of, problems
 from app.api.refusals import InvalidFields, InvalidSearch
 from app.mentions.refs import VERSION
+from app.mentions.sources import Asked
 from app.runs.threads import require_thread
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ async def _groups(services: Services, principal: Principal, body: MentionSearch)
     if body.scope is not None:
         async with services.database.reading(principal) as tx:
             await require_thread(tx, body.scope)
-    return await services.mentions.search(principal, body.q, body.limit, body.scope)
+    return await services.mentions.search(Asked(principal, body.q, body.limit, body.scope))
 
 
 def _group_json(group: Group) -> dict[str, Any]:

@@ -37,8 +37,8 @@ class MentionSearch(StrictModel):
     )
     scope: Uuid | None = Field(
         None,
-        description="A conversation: finds only what belongs to it. Leave it out to search"
-        " everything that is yours, whichever conversation you write in.",
+        description="The conversation that is written in: it is not found itself, and what is"
+        " remembered from it goes first.",
     )
 
 

@@ -13,9 +13,9 @@ from app.mentions.sources import Found, SourceFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from uuid import UUID
 
     from app.connections.standing import UserServer
+    from app.mentions.sources import Asked
     from tenancy.principal import Owner
 
 OWN_SERVER = "stoa"
@@ -42,13 +42,13 @@ class ResourceSource:
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
 
-    async def find(
-        self, owner: Owner, query: str, limit: int, scope: UUID | None
-    ) -> Sequence[Found]:
+    async def find(self, asked: Asked) -> Sequence[Found]:
         """Those whose title, name or address fits."""
-        servers = await _usable(self._servers, owner, scope)
+        servers = await _usable(self._servers, asked.owner)
         listed = [(each.server.name, one) for each in servers for one in each.resources]
-        chosen = best(query, listed, lambda it: _names(it[1].title, it[1].name, it[1].uri), limit)
+        chosen = best(
+            asked.query, listed, lambda it: _names(it[1].title, it[1].name, it[1].uri), asked.limit
+        )
         return [
             Found(
                 Ref("resource", one.uri, server), one.title or one.name, "/tools", offered_by=server
@@ -68,18 +68,16 @@ class PromptSource:
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
 
-    async def find(
-        self, owner: Owner, query: str, limit: int, scope: UUID | None
-    ) -> Sequence[Found]:
+    async def find(self, asked: Asked) -> Sequence[Found]:
         """Those whose title or name fits."""
-        servers = await _usable(self._servers, owner, scope)
+        servers = await _usable(self._servers, asked.owner)
         listed = [
             (each.server.name, one)
             for each in servers
             for one in each.prompts
             if not one.needs_arguments
         ]
-        chosen = best(query, listed, lambda it: _names(it[1].title, it[1].name), limit)
+        chosen = best(asked.query, listed, lambda it: _names(it[1].title, it[1].name), asked.limit)
         return [
             Found(
                 Ref("prompt", one.name, server), one.title or one.name, "/tools", offered_by=server
@@ -100,20 +98,16 @@ class ToolSource:
         self._servers = servers
         self._own = tuple(own)
 
-    async def find(
-        self, owner: Owner, query: str, limit: int, scope: UUID | None
-    ) -> Sequence[Found]:
+    async def find(self, asked: Asked) -> Sequence[Found]:
         """Those whose title or name fits, or whose server's name does."""
-        if scope is not None:
-            raise SourceFailed("unsupported_scope")
         listed: list[tuple[str, str, str | None]] = [(OWN_SERVER, each, None) for each in self._own]
-        for each in await self._servers.of(owner):
+        for each in await self._servers.of(asked.owner):
             name = each.server.name
             tools = [tool for tool in each.listing or () if each.server.offers(tool.name)]
             listed += [(name, tool.name, tool.title) for tool in tools]
         if not listed:
             raise SourceFailed("not_configured")
-        chosen = best(query, listed, lambda it: _names(it[2], it[1], it[0]), limit)
+        chosen = best(asked.query, listed, lambda it: _names(it[2], it[1], it[0]), asked.limit)
         return [
             Found(
                 Ref("tool", name, server),
@@ -125,14 +119,12 @@ class ToolSource:
         ]
 
 
-async def _usable(servers: Servers, owner: Owner, scope: UUID | None) -> Sequence[UserServer]:
+async def _usable(servers: Servers, owner: Owner) -> Sequence[UserServer]:
     """The servers that can be searched.
 
     Raises:
         SourceFailed: the person has none, or has to give something to each before.
     """
-    if scope is not None:
-        raise SourceFailed("unsupported_scope")
     found = await servers.of(owner)
     if not found:
         raise SourceFailed("not_configured")

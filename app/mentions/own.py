@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.mentions.refs import Kind, Ref
-from app.mentions.sources import Found, SourceFailed
+from app.mentions.sources import Found
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from uuid import UUID
 
     from app.memory.memories import Memories
+    from app.mentions.sources import Asked
     from tenancy.database.tenant import TenantDatabase
-    from tenancy.principal import Owner
 
-_FIND_TITLES = "SELECT * FROM tenant.find_titles($1, $2, $3)"
-MOST_LOOKED_AT = 200
-"""Memories among which those of one conversation are looked for."""
+_FIND_TITLES = "SELECT * FROM tenant.find_titles($1, $2, $3, $4)"
 
 
 class ThreadSource:
@@ -31,13 +28,11 @@ class ThreadSource:
     def __init__(self, database: TenantDatabase) -> None:
         self._database = database
 
-    async def find(
-        self, owner: Owner, query: str, limit: int, scope: UUID | None
-    ) -> Sequence[Found]:
-        """Those whose titles have every word of the query."""
-        if scope is not None:
-            raise SourceFailed("unsupported_scope")
-        rows = await self._database.call(owner, _FIND_TITLES, query, limit)
+    async def find(self, asked: Asked) -> Sequence[Found]:
+        """Those whose titles have every word of the query; not the one that is written in."""
+        rows = await self._database.call(
+            asked.owner, _FIND_TITLES, asked.query, asked.scope, asked.limit
+        )
         return [
             Found(Ref("thread", str(thread_id)), title, f"/chat/{thread_id}")
             for thread_id, title in rows
@@ -55,14 +50,14 @@ class MemorySource:
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
 
-    async def find(
-        self, owner: Owner, query: str, limit: int, scope: UUID | None
-    ) -> Sequence[Found]:
-        """The best; in a scope, those of the best that come from that conversation."""
-        most = limit if scope is None else MOST_LOOKED_AT
-        found = [each.memory for each in await self._memories.find(owner, query, most)]
+    async def find(self, asked: Asked) -> Sequence[Found]:
+        """The best; of these, what comes from the conversation that is written in goes first."""
+        found = [
+            each.memory for each in await self._memories.find(asked.owner, asked.query, asked.limit)
+        ]
+        if asked.scope is not None:
+            found.sort(key=lambda memory: memory.thread_id != asked.scope)
         return [
             Found(Ref("memory", str(each.memory_id)), each.content, "/memory", scope=each.thread_id)
             for each in found
-            if scope is None or each.thread_id == scope
         ]

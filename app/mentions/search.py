@@ -14,8 +14,8 @@ from tenancy.errors import LimitReached, TooManyRequests
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
-    from uuid import UUID
 
+    from app.mentions.sources import Asked
     from tenancy.principal import Owner, UserId
 
 log = structlog.get_logger(__name__)
@@ -52,9 +52,7 @@ class MentionSearch:
         self._seconds = seconds
         self._turns: dict[tuple[UserId, str], _Turn] = {}
 
-    async def search(
-        self, owner: Owner, query: str, limit: int, scope: UUID | None = None
-    ) -> list[Group]:
+    async def search(self, asked: Asked) -> list[Group]:
         """A group of each source, in their order; nothing is found twice.
 
         Whoever gives up on this gives up on the sources with it.
@@ -62,25 +60,17 @@ class MentionSearch:
         room = asyncio.Semaphore(AT_ONCE)
 
         async def ask(source: Source) -> Group:
-            return await self._in_time(source, owner, query, limit, scope, room)
+            return await self._in_time(source, asked, room)
 
-        async with asyncio.TaskGroup() as asking:
-            asked = [asking.create_task(ask(source)) for source in self._sources]
-        return _each_once([task.result() for task in asked])
+        async with asyncio.TaskGroup() as group:
+            asking = [group.create_task(ask(source)) for source in self._sources]
+        return _each_once([task.result() for task in asking])
 
-    async def _in_time(
-        self,
-        source: Source,
-        owner: Owner,
-        query: str,
-        limit: int,
-        scope: UUID | None,
-        room: asyncio.Semaphore,
-    ) -> Group:
+    async def _in_time(self, source: Source, asked: Asked, room: asyncio.Semaphore) -> Group:
         try:
-            async with asyncio.timeout(self._seconds), self._turn(owner, source), room:
-                found = await source.find(owner, query, limit, scope)
-            return Group(source, "ok", tuple(_bounded(each) for each in found[:limit]))
+            async with asyncio.timeout(self._seconds), self._turn(asked.owner, source), room:
+                found = await source.find(asked)
+            return Group(source, "ok", tuple(_bounded(each) for each in found[: asked.limit]))
         except Exception as error:  # noqa: BLE001 - of one source: the others' answers stand
             status = _status_of(error)
         if status not in ("not_configured", "unsupported_scope"):

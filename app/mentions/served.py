@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from app.mentions.matching import best
 from app.mentions.refs import Kind, Ref
-from app.mentions.sources import Found, SourceFailed
+from app.mentions.sources import Found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from uuid import UUID
 
-    from tenancy.principal import Owner
+    from app.mentions.sources import Asked
 
 
 class ModelSource:
@@ -26,15 +25,7 @@ class ModelSource:
     def __init__(self, names: Callable[[], Iterable[str]]) -> None:
         self._names = names
 
-    async def find(
-        self,
-        owner: Owner,  # noqa: ARG002 - they are the same for everybody
-        query: str,
-        limit: int,
-        scope: UUID | None,
-    ) -> Sequence[Found]:
+    async def find(self, asked: Asked) -> Sequence[Found]:
         """Those whose name fits."""
-        if scope is not None:
-            raise SourceFailed("unsupported_scope")
-        chosen = best(query, self._names(), lambda name: [name], limit)
+        chosen = best(asked.query, self._names(), lambda name: [name], asked.limit)
         return [Found(Ref("model", name), name) for name in chosen]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -46,6 +46,17 @@ class Found:
     """The conversation that it belongs to, if to one alone."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody looks for."""
+
+    owner: Owner
+    query: str = field(repr=False)
+    limit: int
+    scope: UUID | None = None
+    """The conversation that is written in, which is the owner's."""
+
+
 class Source(Protocol):
     """Finds things of one kind that belong to one person."""
 
@@ -56,13 +67,11 @@ class Source(Protocol):
     kind: Kind
     display_name: str
 
-    async def find(
-        self, owner: Owner, query: str, limit: int, scope: UUID | None
-    ) -> Sequence[Found]:
-        """The best matches of a query; with a ``scope``, of what belongs to that conversation.
+    async def find(self, asked: Asked) -> Sequence[Found]:
+        """The best matches of a query.
 
         Raises:
-            SourceFailed: it has no answer, and knows why; ``unsupported_scope`` where nothing of
-                this kind belongs to one conversation.
+            SourceFailed: it has no answer, and knows why; ``unsupported_scope`` where it cannot be
+                asked from within a conversation, as all of the service's own can.
         """
         ...

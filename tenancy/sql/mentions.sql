@@ -8,7 +8,10 @@ $$;
 
 -- A person's conversations whose titles have every word of a query somewhere in them. Those that
 -- begin with the query come first, then those that have it whole; the newest of each before others.
-CREATE OR REPLACE FUNCTION tenant.find_titles(p_user uuid, p_query text, p_limit int)
+-- One of them may be left out.
+CREATE OR REPLACE FUNCTION tenant.find_titles(
+  p_user uuid, p_query text, p_without uuid, p_limit int
+)
 RETURNS TABLE (thread_id uuid, title text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -21,6 +24,7 @@ BEGIN
     FROM public.threads t
     CROSS JOIN LATERAL (SELECT tenant.folded(t.title) AS title) AS f
     WHERE t.user_id = p_user AND t.deleted_at IS NULL
+      AND t.thread_id IS DISTINCT FROM p_without
       AND NOT EXISTS (SELECT FROM unnest(words) AS w (word) WHERE strpos(f.title, w.word) = 0)
       AND t.title IS NOT NULL
     ORDER BY starts_with(f.title, query) DESC, strpos(f.title, query) > 0 DESC,

@@ -84,19 +84,11 @@ class TestASearch:
         found = await search(idle.client("ada-serverless"), "notes")
         assert found["resources"]["status"] == found["prompts"]["status"] == "not_configured"
 
-    async def test_of_one_conversation_asks_only_what_belongs_to_one(
-        self, idle: RunningService
-    ) -> None:
+    async def test_in_a_conversation_does_not_find_that_one(self, idle: RunningService) -> None:
         ada = idle.client("ada-scoped")
-        thread = await titled(ada, "Plans")
-        await ada.post("/memories", json={"content": "Has plans."})
-        found = await search(ada, "plans", scope=thread)
-        assert [found[source]["status"] for source in SOURCES] == [
-            "unsupported_scope",
-            "ok",
-            *["unsupported_scope"] * 4,
-        ]
-        assert found["memories"]["results"] == []  # it is from no conversation
+        here, other = await titled(ada, "Plans"), await titled(ada, "Plans")
+        found = await search(ada, "plans", scope=here)
+        assert [each["id"] for each in found["threads"]["results"]] == [other]
 
     @pytest.mark.parametrize("of", ["a stranger", "nobody"])
     async def test_of_no_conversation_of_ones_own_is_404_and_asks_nobody(

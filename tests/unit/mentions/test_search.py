@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from structlog.testing import capture_logs
 
 from app.mentions.refs import Kind, Ref
 from app.mentions.search import AT_ONCE, LONGEST_TITLE, MentionSearch
-from app.mentions.sources import Found, SourceFailed
+from app.mentions.sources import Asked, Found, SourceFailed
 from tenancy.errors import TooManyRequests
 from tenancy.principal import Owner
 
@@ -35,14 +35,14 @@ class Shelf:
     kind: Kind = "thread"
     provider: str = "stoa"
     display_name: str = "Chats"
-    asked: list[tuple[str, int, UUID | None]] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
     within: int = 0
     most: int = 0
     cancelled: int = 0
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def find(self, _: Owner, query: str, limit: int, scope: UUID | None) -> Sequence[Found]:
-        self.asked.append((query, limit, scope))
+    async def find(self, asked: Asked) -> Sequence[Found]:
+        self.asked.append(asked)
         self.within += 1
         self.most = max(self.most, self.within)
         self.begun.set()
@@ -74,12 +74,13 @@ def failing(error: Exception) -> Callable[[], Awaitable[Sequence[Found]]]:
 class TestASearch:
     async def test_has_a_group_of_each_source_in_their_order(self) -> None:
         first, second = Shelf("one"), Shelf("two")
-        groups = await MentionSearch([first, second]).search(somebody(), "q", 3)
+        asked = Asked(somebody(), "q", 3)
+        groups = await MentionSearch([first, second]).search(asked)
         assert [(each.source.source, each.status) for each in groups] == [
             ("one", "ok"),
             ("two", "ok"),
         ]
-        assert first.asked == second.asked == [("q", 3, None)]
+        assert first.asked == second.asked == [asked]
 
     @pytest.mark.parametrize(
         ("answer", "status"),
@@ -97,7 +98,9 @@ class TestASearch:
     ) -> None:
         bad, good = Shelf("bad", answer), Shelf("good")
         with capture_logs() as lines:
-            groups = await MentionSearch([bad, good], seconds=0.05).search(somebody(), SECRET, 5)
+            groups = await MentionSearch([bad, good], seconds=0.05).search(
+                Asked(somebody(), SECRET, 5)
+            )
         assert [each.status for each in groups] == [status, "ok"]
         assert lines == [
             {
@@ -114,7 +117,7 @@ class TestASearch:
     async def test_says_what_a_source_is_not_for_and_nobody_is_warned(self, status: Any) -> None:
         with capture_logs() as lines:
             groups = await MentionSearch([Shelf(answer=failing(SourceFailed(status)))]).search(
-                somebody(), "q", 5
+                Asked(somebody(), "q", 5)
             )
         assert [each.status for each in groups] == [status]
         assert lines == []
@@ -124,7 +127,7 @@ class TestASearch:
             return [thing(f"{n % 3}", "x\n" * LONGEST_TITLE, "/" * 1000) for n in range(9)]
 
         groups = await MentionSearch([Shelf("one", many), Shelf("two", many)]).search(
-            somebody(), "q", 5
+            Asked(somebody(), "q", 5)
         )
         assert [str(found.ref) for found in groups[0].results] == [
             "thread:0",
@@ -149,7 +152,7 @@ class TestASearch:
 
         shelves = [Shelf(f"s{n}", answer) for n in range(6)]
         searching = asyncio.create_task(
-            MentionSearch(shelves, seconds=LONG).search(somebody(), "q", 5)
+            MentionSearch(shelves, seconds=LONG).search(Asked(somebody(), "q", 5))
         )
         for shelf in shelves[:AT_ONCE]:
             await shelf.begun.wait()
@@ -167,7 +170,9 @@ class TestASearch:
         shelf = Shelf(answer=answer)
         search = MentionSearch([shelf], seconds=LONG)
         ada, bob = somebody(), somebody()
-        searching = [asyncio.create_task(search.search(who, "q", 5)) for who in (ada, ada, bob)]
+        searching = [
+            asyncio.create_task(search.search(Asked(who, "q", 5))) for who in (ada, ada, bob)
+        ]
         while len(shelf.asked) < 2:  # noqa: ASYNC110 - hers and his
             await asyncio.sleep(0)
         assert shelf.within == 2
@@ -180,7 +185,7 @@ class TestASearch:
     async def test_gives_up_all_sources_with_whoever_asked(self) -> None:
         shelves = [Shelf(f"s{n}", for_ever) for n in range(3)]
         search = MentionSearch(shelves, seconds=LONG)
-        searching = asyncio.create_task(search.search(somebody(), "q", 5))
+        searching = asyncio.create_task(search.search(Asked(somebody(), "q", 5)))
         for shelf in shelves:
             await shelf.begun.wait()
         searching.cancel()
