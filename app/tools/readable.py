@@ -1,4 +1,4 @@
-"""What a server lets be read beside its tools: resources and prompts, as it lists them. Values only."""
+"""What a server lets be read beside its tools: resources and prompts, as it lists them."""
 
 from __future__ import annotations
 
@@ -38,3 +38,18 @@ class ListedPrompt:
     def needs_arguments(self) -> bool:
         """Whether it says nothing unless it is told something first."""
         return any(each.is_required for each in self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """What one server lets be read. A part is None while the server has not said what is in it."""
+
+    resources: tuple[ListedResource, ...] | None = None
+    prompts: tuple[ListedPrompt, ...] | None = None
+
+    def over(self, earlier: Readable) -> Readable:
+        """This, and of parts that nothing is known of, what was known earlier."""
+        return Readable(
+            earlier.resources if self.resources is None else self.resources,
+            earlier.prompts if self.prompts is None else self.prompts,
+        )

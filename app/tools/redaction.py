@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from app.tools.servers import StdioTransport
+from app.tools.texts import one_line
 
 if TYPE_CHECKING:
     from app.tools.servers import Credential, McpServer
@@ -25,6 +26,8 @@ _SCHEMES = {"bearer", "basic", "token", "digest", "apikey", "api-key", "key"}
 _TELLING = re.compile(r"auth|key|token|secret|pass|credential|cookie|session|dsn", re.IGNORECASE)
 """Names of an operator's variables and headers whose values are secrets."""
 _PARTS = re.compile(r"[\s,;=]+")
+_PER_CHARACTER = 4
+"""How much more of a text is looked at than is shown: some of it may be what nobody sees."""
 
 
 class Redactor:
@@ -56,6 +59,24 @@ class Redactor:
         if isinstance(value, list):
             return [self.value(each) for each in value]
         return value
+
+
+def shown(text: str | None, longest: int, redactor: Redactor | None) -> str:
+    """A short text of a server's as people see it: one line of at most so many characters.
+
+    First without what hides a secret, then without the secret; what may be the beginning of one
+    where a long text is cut goes as well.
+    """
+    if not text:
+        return ""
+    margin = 0 if redactor is None else redactor.longest
+    most = _PER_CHARACTER * (longest + margin)
+    said = one_line(text[:most])
+    if redactor is not None:
+        said = redactor.text(said)
+        if len(text) > most:
+            said = said[: max(0, len(said) - margin)]
+    return said[:longest]
 
 
 def _of_operator(server: McpServer) -> Iterator[str]:

@@ -16,6 +16,12 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
 
+def one_line(text: str) -> str:
+    """The text in one line, of characters that are seen: none turns its direction, or hides."""
+    spaced = " ".join(storable(text).split())
+    return "".join(each for each in spaced if each.isprintable())
+
+
 def shortened(text: str, length: int) -> str:
     """The text, of at most this length."""
     return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,33 +1,47 @@
-"""What is said over an open connection: calls, listings, the wish to hear of changes."""
+"""What is said over an open connection: calls, pages of lists, the wish to hear of changes."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types
 from mcp import MCPError
-from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.client.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    SubscriptionLost,
+    ToolsListChanged,
+    listen,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from app.request_id import META, current_request_id
 from app.tools.pool.asking import Refused
 from app.tools.pool.failures import Reason, ToolServerUnavailable
+from app.tools.pool.offered import Part
 from app.tools.pool.wires import HttpWire
 from app.tools.questions import Asked, CallQuestions, questions_of_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from app.tools.pool.leased import Progress
-    from app.tools.pool.listing import Page
     from app.tools.pool.opening import Line
+    from app.tools.pool.pages import Page
+
+    R = TypeVar("R", bound=mcp_types.PaginatedResult)
 
 MAX_ROUNDS = 8
 """How often a call is made again with replies to what it asked."""
 LATER_SECONDS = 0.25
 """How long a server that wants to be asked again is left alone."""
+_CHANGED: dict[type[object], Part] = {
+    ToolsListChanged: Part.TOOLS,
+    ResourcesListChanged: Part.RESOURCES,
+    PromptsListChanged: Part.PROMPTS,
+}
 
 
 async def call_tool(
@@ -132,29 +146,46 @@ def _as_result(error: MCPError) -> mcp_types.CallToolResult:
     return mcp_types.CallToolResult(content=[text], is_error=True)
 
 
-def page_of(line: Line) -> Page:
-    """How to ask for a page of the server's tools."""
+def page_by(ask: Callable[..., Awaitable[R]]) -> Page[R]:
+    """How to ask for a page of what a session's method lists."""
 
-    async def page(cursor: str | None) -> mcp_types.ListToolsResult:
+    async def page(cursor: str | None) -> R:
         params = None if cursor is None else mcp_types.PaginatedRequestParams(cursor=cursor)
-        return await line.session.list_tools(params=params)
+        return await ask(params=params)
 
     return page
 
 
-async def watch_changes(line: Line, changed: Callable[[], None]) -> None:
-    """Hear of changed tools from servers that tell only whoever asks for it.
+def offered_parts(line: Line) -> set[Part]:
+    """What the server says that it can list."""
+    offered = line.client.server_capabilities
+    said = {} if offered is None else {part: getattr(offered, part) for part in Part}
+    return {part for part, capability in said.items() if capability is not None}
 
-    Ends where the server does not offer that, or when it ends it.
+
+async def watch_changes(line: Line, changed: Callable[..., None]) -> None:
+    """Hear of what has changed from servers that tell only whoever asks for it.
+
+    Once it is promised, all that it is promised for counts as changed: what was listed before may
+    have become something else in between. Ends where the server does not offer that, or ends it.
     """
     offered = line.client.server_capabilities
     if line.client.protocol_version not in MODERN_PROTOCOL_VERSIONS or offered is None:
         return
-    if offered.tools is None or not offered.tools.list_changed:
+    told = {part for part in offered_parts(line) if getattr(offered, part).list_changed}
+    if not told:
         return
+    hearing = listen(
+        line.session,
+        tools_list_changed=Part.TOOLS in told,
+        resources_list_changed=Part.RESOURCES in told,
+        prompts_list_changed=Part.PROMPTS in told,
+    )
     try:
-        async with listen(line.session, tools_list_changed=True) as events:
-            async for _ in events:
-                changed()
+        async with hearing as events:
+            changed(*told)
+            async for event in events:
+                if (part := _CHANGED.get(type(event))) is not None:
+                    changed(part)
     except (MCPError, SubscriptionLost, TimeoutError, RuntimeError):
         return

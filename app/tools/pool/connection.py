@@ -14,7 +14,7 @@ import structlog
 
 from app.stopping import end_task, take_error
 from app.tools.pool.failures import Reason, ToolServerUnavailable
-from app.tools.pool.listing import Listing, list_within_bounds
+from app.tools.pool.offered import Offered
 from app.tools.questions import Asked
 from app.tools.redaction import SHORTEST_PART, Redactor
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from app.tools.pool.opening import Line
     from app.tools.pool.surroundings import Surroundings
     from app.tools.pool.watching import Watch
+    from app.tools.readable import Readable
     from app.tools.servers import Credential, ListedTool, McpServer
     from tenancy.principal import UserId
 
@@ -36,11 +37,6 @@ END_SECONDS = 2.0
 """How long a server may take to hear that a call is given up."""
 CLOSE_SECONDS = 10.0
 """How long closing may take, whatever the server does meanwhile."""
-RELIST_SECONDS = 1.0
-RELISTS_PER_SECOND = 1 / 30
-MOST_RELISTS = 10.0
-"""Between two listings, however often a server says that its tools have changed; and so many in a
-row, before its pace is that of the above."""
 
 
 @dataclass(slots=True)
@@ -79,10 +75,8 @@ class Connection:
         """Why it cannot be used any more."""
         self._answered = answered
         self._watch = watch
-        self._listing = Listing((), 0, "")
-        self._redactor: Redactor | None = None
+        self._offered = Offered(server)
         self._line: Line | None = None
-        self._changed = asyncio.Event()
         self._opening: asyncio.Timeout | None = None
         self._closing: asyncio.Timeout | None = None
 
@@ -109,12 +103,21 @@ class Connection:
     @property
     def tools(self) -> tuple[ListedTool, ...]:
         """What is offered, as last listed."""
-        return self._listing.tools
+        return self._offered.listing.tools
 
     @property
     def listing_version(self) -> str:
         """The same for the same tools."""
-        return self._listing.version
+        return self._offered.listing.version
+
+    @property
+    def readable(self) -> Readable:
+        """What it lets be read, as last listed."""
+        return self._offered.readable
+
+    async def until_whole(self, seconds: float) -> None:
+        """Return once all that it offers was listed; see :class:`ToolConnection`."""
+        await self._offered.until_whole(seconds)
 
     @property
     def pid(self) -> int | None:
@@ -139,7 +142,7 @@ class Connection:
             self.ended.set_result(reason)
         if not self.opened.done():
             self.opened.set_result(None)
-        self._changed.set()
+        self._offered.wake()
         now = asyncio.get_running_loop().time()
         # What is over takes no other time, and needs none.
         with contextlib.suppress(RuntimeError):
@@ -250,7 +253,7 @@ class Connection:
     async def _open_and_keep(self, credential: Credential, surroundings: Surroundings) -> None:
         opening = await asyncio.to_thread(import_module, "app.tools.pool.opening")
         seconds = self.server.timeouts
-        self._redactor = Redactor(self.server, credential, SHORTEST_PART)
+        self._offered.redactor = Redactor(self.server, credential, SHORTEST_PART)
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(seconds.connect) as self._opening:
                 if self.ended.done():
@@ -260,44 +263,12 @@ class Connection:
                     self.server,
                     credential,
                     surroundings,
-                    opening.Heard(changed=self._changed.set, lost=self._lose),
+                    opening.Heard(changed=self._offered.changed, lost=self._lose),
                 )
                 line: Line = await stack.enter_async_context(opened)
                 self._line = line
             async with asyncio.timeout(seconds.listing) as self._opening:
-                await self._list(line)
+                await self._offered.list_tools(line)
             if not self.opened.done():
                 self.opened.set_result(None)
-            await self._keep(line)
-
-    async def _keep(self, line: Line) -> None:
-        """Until it is closed or lost, list anew when the server's tools have changed."""
-        from app.tools.pool.calling import watch_changes  # noqa: PLC0415 - as in opening
-        from app.tools.pool.pacing import Pace  # noqa: PLC0415 - as in opening
-
-        watch = asyncio.create_task(
-            watch_changes(line, self._changed.set), name="watch of a tool server's tools"
-        )
-        pace = Pace(RELISTS_PER_SECOND, MOST_RELISTS)
-        try:
-            while not self.ended.done():
-                await self._changed.wait()
-                self._changed.clear()
-                if self.ended.done():
-                    return
-                try:
-                    async with asyncio.timeout(self.server.timeouts.listing):
-                        await self._while_open(self._list(line))
-                except TimeoutError:  # it may be busy with a call: what was listed stays
-                    self._changed.set()
-                pause = max(RELIST_SECONDS, pace.owed(1))
-                await asyncio.wait({self.ended}, timeout=pause)
-        finally:
-            await end_task(watch)
-
-    async def _list(self, line: Line) -> None:
-        from app.tools.pool.calling import page_of  # noqa: PLC0415 - as in opening
-
-        self._listing = await list_within_bounds(page_of(line), self.server, self._redactor)
-        if self._listing.left_out:
-            log.info("tools left out", server=self.server.log_name, count=self._listing.left_out)
+            await self._offered.keep(line, self.ended, self._while_open)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import mcp_types
 
+    from app.tools.readable import Readable
     from app.tools.servers import ListedTool
     from tenancy.principal import UserId
 
@@ -25,6 +26,13 @@ class ToolConnection(Protocol):
     @property
     def listing_version(self) -> str:
         """The same for the same tools."""
+
+    @property
+    def readable(self) -> Readable:
+        """What it lets be read, as last listed: tools are known before that is."""
+
+    async def until_whole(self, seconds: float) -> None:
+        """Return once all that it offers was listed, or cannot be, or the time is over."""
 
     async def call(
         self,

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app.tools.pool.pages import each_page
+from app.tools.redaction import shown
 from app.tools.servers import ListedTool, McpServer
 from app.tools.texts import storable
 
 if TYPE_CHECKING:
     import mcp_types
 
+    from app.tools.pool.pages import Page
     from app.tools.redaction import Redactor
 
-MAX_PAGES = 32
 MAX_TOOLS = 256
 MOST_LOOKED_AT = 1024
 """Of one listing: what an operator's allow and deny lists leave may be among many."""
@@ -33,9 +34,6 @@ MAX_LISTING_BYTES = 512 * 1024
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 """As JSON writes it, unless the backslash is itself one of a text's."""
 
-Page = Callable[[str | None], Awaitable["mcp_types.ListToolsResult"]]
-"""Asks for the page under a cursor."""
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -47,21 +45,10 @@ class Listing:
 
 
 async def list_within_bounds(
-    page: Page, server: McpServer, redactor: Redactor | None = None
+    page: Page[mcp_types.ListToolsResult], server: McpServer, redactor: Redactor | None = None
 ) -> Listing:
     """Ask for page after page, until there is no more or it is enough."""
-    found: list[mcp_types.Tool] = []
-    cursor: str | None = None
-    seen: set[str] = set()
-    for _ in range(MAX_PAGES):
-        result = await page(cursor)
-        found += result.tools
-        cursor = result.next_cursor
-        if cursor is None or cursor in seen or len(found) >= MAX_TOOLS:
-            break
-        seen.add(cursor)
-        # A server that answers from memory must not keep others from their turn.
-        await asyncio.sleep(0)
+    found = await each_page(page, lambda result: result.tools, MAX_TOOLS)
     return within_bounds(found, server, redactor)
 
 
@@ -110,12 +97,11 @@ def _listed(tool: mcp_types.Tool, redactor: Redactor | None) -> ListedTool | Non
         if redactor.holds_secret([tool.name]):
             return None
         description = redactor.text(description)
-        title = redactor.text(title) if title else None
         schema = redactor.value(schema)
     return ListedTool(
         tool.name,
         description[:MAX_DESCRIPTION],
-        storable(title)[:MAX_TITLE] if title else None,
+        shown(title, MAX_TITLE, redactor) or None,
         schema,
     )
 

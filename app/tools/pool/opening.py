@@ -20,6 +20,7 @@ from app.outbound import UrlRefused
 from app.tools.pool.asking import Asking
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.http import ClientFactory, operators_client
+from app.tools.pool.offered import Part
 from app.tools.pool.surroundings import Surroundings
 from app.tools.pool.wires import HttpWire, StdioWire
 from app.tools.servers import Credential, McpServer, StdioTransport
@@ -49,8 +50,8 @@ fastmcp.settings.client_disconnect_timeout = 2.0
 class Heard:
     """What is told of a connection while it is opened and open."""
 
-    changed: Callable[[], None]
-    """The server's tools are others now."""
+    changed: Callable[[Part], None]
+    """Of what the server offers, this is other now."""
     lost: Callable[[Reason], None]
     """It is of no use any more."""
 
@@ -135,8 +136,13 @@ def _client(wire: StdioWire | HttpWire, heard: Heard) -> Client[StdioWire | Http
     """Neither the model nor folders are offered to the server; time is bounded by the caller."""
 
     async def hear(message: mcp_types.ServerNotification | Exception) -> None:
-        if isinstance(message, mcp_types.ToolListChangedNotification):
-            heard.changed()
+        match message:
+            case mcp_types.ToolListChangedNotification():
+                heard.changed(Part.TOOLS)
+            case mcp_types.ResourceListChangedNotification():
+                heard.changed(Part.RESOURCES)
+            case mcp_types.PromptListChangedNotification():
+                heard.changed(Part.PROMPTS)
 
     wire.loss.reason.add_done_callback(lambda loss: heard.lost(loss.result()))
     return Client(

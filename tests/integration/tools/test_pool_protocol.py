@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.http import operators_client
-from app.tools.pool.listing import MAX_PAGES
+from app.tools.pool.pages import MAX_PAGES
 from app.tools.pool.pool import ToolPool
 from app.tools.questions import Asked, CallQuestions, Question, Reply, questions_of_call
 from app.tools.servers import Credential, CredentialKind, CredentialRule, McpServer

@@ -12,7 +12,6 @@ from app.tools.pool.listing import (
     MAX_DESCRIPTION,
     MAX_LISTING_BYTES,
     MAX_NAME,
-    MAX_PAGES,
     MAX_SCHEMA_BYTES,
     MAX_SCHEMA_DEPTH,
     MAX_TOOLS,
@@ -20,6 +19,7 @@ from app.tools.pool.listing import (
     list_within_bounds,
     within_bounds,
 )
+from app.tools.pool.pages import MAX_PAGES
 from app.tools.redaction import Redactor
 from app.tools.servers import Credential, McpServer, StdioTransport
 

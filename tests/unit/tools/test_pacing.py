@@ -13,8 +13,8 @@ import pytest
 from mcp.shared.message import SessionMessage
 
 from app.tools.pool import pacing
-from app.tools.pool.connection import MOST_RELISTS, RELISTS_PER_SECOND
 from app.tools.pool.http import Answers, AnswerTooLong
+from app.tools.pool.offered import MOST_RELISTS, RELISTS_PER_SECOND
 from app.tools.pool.pacing import MOST_NODES, Pace, PacedMessages, paced_lines
 
 PING = SessionMessage(mcp_types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping"))
