@@ -12,6 +12,7 @@ import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -173,6 +174,11 @@ class Settings(BaseSettings):
         None,
         description="Whether the default model reads images; else it is told of a tool's in words."
         " Default: as its server says.",
+    )
+    restart_url: SecretStr | None = Field(
+        None,
+        description="An address of the deployment's own that restarts the service: when an operator"
+        " asks for it, one POST without a body goes there. Default: no restart is offered.",
     )
     catalogue_url: str | None = Field(
         None,
@@ -341,6 +347,12 @@ class Settings(BaseSettings):
         "127.0.0.1", min_length=1, description="Address that metrics are served on; keep it inside."
     )
 
+    otlp_url: HttpUrl | None = Field(
+        None,
+        description="Collector that traces are sent to (OpenTelemetry, OTLP over HTTP): its address"
+        " without `/v1/traces`. Default: none are made. See docs/operating.md.",
+    )
+
     log_format: Literal["console", "json"] = Field("console", description="How log lines look.")
 
     @field_validator("cors_origins", "mcp_config", "builtin_tools", mode="before")
@@ -351,7 +363,13 @@ class Settings(BaseSettings):
         return value
 
     @field_validator(
-        "embedding_model", "public_url", "tombstone_folder", "catalogue_url", mode="before"
+        "embedding_model",
+        "public_url",
+        "tombstone_folder",
+        "catalogue_url",
+        "restart_url",
+        "otlp_url",
+        mode="before",
     )
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
@@ -370,6 +388,14 @@ class Settings(BaseSettings):
         dsn = value.get_secret_value() if value is not None else ""
         if dsn and not _DSN.fullmatch(dsn):
             raise ValueError("must look like postgresql://role:password@host:5432/database")
+        return value
+
+    @field_validator("restart_url")
+    @classmethod
+    def _can_be_asked(cls, value: SecretStr | None) -> SecretStr | None:
+        address = urlsplit("" if value is None else value.get_secret_value())
+        if value is not None and (address.scheme not in ("http", "https") or not address.hostname):
+            raise ValueError("must be an address that begins with http:// or https://")
         return value
 
     @field_validator("catalogue_url")

@@ -1,8 +1,8 @@
-"""For operators: who waits and why, pools, workers, what was used. Nothing that anybody wrote."""
+"""For operators: who waits and why, pools, workers, what was used, a restart. Nobody's words."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
@@ -18,6 +18,7 @@ from app.api.json_body import json_body
 from app.api.limit_schemas import UsageQuery
 from app.api.openapi import body_of, problems
 from app.api.schemas import QueryModel, StrictModel
+from app.runtime.restart import NoRestart, ask_for_restart
 
 router = APIRouter(prefix="/admin", tags=["operators"], dependencies=[FOR_OPERATORS, IN_TURN])
 
@@ -51,6 +52,29 @@ class PoolChange(StrictModel):
         le=MOST_CAPACITY,
         description="Calls at once; 0 suspends the pool, null is what the settings say.",
     )
+
+
+class RestartAsked(BaseModel):
+    """The deployment has accepted it; when it is done, the parts of the service tell."""
+
+    accepted: Literal[True]
+
+
+@router.post(
+    "/restart",
+    operation_id="admin_restart",
+    status_code=202,
+    response_model=RestartAsked,
+    responses=problems(404, 502),
+)
+async def restart(services: ServicesDep, act: ActDep) -> Response:
+    """Have the deployment restart the service, where it offers that."""
+    hook = services.settings.restart_url
+    if hook is None:
+        raise NoRestart
+    await services.acts.did(act, "restart_asked")
+    await ask_for_restart(hook)
+    return json_answer({"accepted": True}, status=202)
 
 
 @router.get("/queue", operation_id="admin_queue", response_model=QueueView, responses=problems())

@@ -13,6 +13,7 @@ from app.api.context import context_of, route_template
 from app.api.rate_headers import REQUESTS
 from app.api.services import Services
 from tenancy.acts import Act
+from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import Forbidden, RequestRateExceeded, UserUnavailable
 from tenancy.principal import ADMIN, Identity, Principal
 from tenancy.scheduler.limits import Limits
@@ -61,6 +62,18 @@ async def _admitted(services: Services, identity: Identity) -> tuple[Principal, 
 
 
 PrincipalDep = Annotated[Principal, Depends(_principal)]
+
+
+async def _reader(request: Request, services: ServicesDep) -> Principal | None:
+    """The principal; None while the database is away, which knows them: the assertion is good."""
+    try:
+        return await _principal(request, services)
+    except DatabaseUnavailable:
+        return None
+
+
+ReaderDep = Annotated[Principal | None, Depends(_reader)]
+"""For what may be told of the service while nothing can be told of anybody."""
 
 
 async def _act(request: Request, principal: PrincipalDep) -> Act:

@@ -15,14 +15,17 @@ from app.api.own_events import OwnEvents
 
 router = APIRouter(tags=["limits"], dependencies=[IN_TURN])
 
+EVENTS = ["limits", "runtime", "run", "approval", "connection"]
 _SCHEMA = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
-        "event": {"type": "string", "enum": ["limits", "run", "approval", "connection"]},
+        "event": {"type": "string", "enum": EVENTS},
         "data": {
             "type": "string",
-            "description": "One line of JSON. Of `limits`: what `/me/limits` answers. Of `run`:"
+            "description": "One line of JSON. Of `limits`: what `/me/limits` answers. Of `runtime`:"
+            " what `/runtime` answers, whole: a part that it does not name is no more, and one of a"
+            " lower version than is known is older. Of `run`:"
             " `run_id`, `thread_id`, `state`, `status`, `updated_at`. Of `approval`: what"
             " `/approvals/{approval_id}` answers, or `approval_id` and `removed: true`. Of"
             " `connection`: what `/connections/{server}` answers, or `server` and `removed: true`.",
@@ -31,9 +34,11 @@ _SCHEMA = {
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "One's limits, at once and whenever they have changed, at most once a"
-        " second; and each run, question to the person, and connection to a tool server, that has"
-        " changed. It has no ids: who reads it again begins with the limits as they are.",
+        "description": "One's limits, and which parts of the service can do their work, at once"
+        " and whenever they have changed, the limits at most once a second; and each run, question"
+        " to the person, and connection to a tool server, that has changed. It has no ids: who"
+        " reads it again begins with the limits and the parts as they are. While the database is"
+        " away only the parts are told; then the stream ends, and is to be read again.",
         "content": {
             sse.MEDIA_TYPE: {
                 "schema": _SCHEMA,
@@ -55,7 +60,7 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 async def follow_own_events(
     principal: PrincipalDep, services: ServicesDep, _slot: OpenStreamDep
 ) -> Response:
-    """Stream one's limits, runs, approvals and connections to tool servers, as they change."""
+    """Stream the service's parts, one's limits, runs, approvals and connections, as they change."""
     return LiveResponse(
         OwnEvents(services, principal).frames(),
         media_type=sse.MEDIA_TYPE,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from app.runs.wire import to_json
 from app.runtime.parts import component_json, own_parts, standing_of
+from tenancy.database.engine import DatabaseUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,13 +20,12 @@ if TYPE_CHECKING:
     from tenancy.scheduler.components import Component
 
 
-async def own_runtime(services: Services, principal: Principal) -> dict[str, Any]:
-    """What ``/runtime`` answers.
-
-    Raises:
-        DatabaseUnavailable: Postgres cannot be reached.
-    """
-    own = own_parts(await services.connections.all(principal))
+async def own_runtime(services: Services, reader: Principal | None) -> dict[str, Any]:
+    """What ``/runtime`` answers; of connections nothing while the database is away."""
+    own: list[Component] = []
+    if reader is not None:
+        with suppress(DatabaseUnavailable):
+            own = own_parts(await services.connections.all(reader))
     return _document((*services.runtime.parts, *own))
 
 

@@ -10,10 +10,11 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from app.api.answers import json_answer
-from app.api.dependencies import PrincipalDep, ServicesDep
+from app.api.dependencies import PrincipalDep, ReaderDep, ServicesDep
 from app.api.openapi import problems, public_problems
 from app.api.own_runtime import own_runtime
 from tenancy.identity.standing import is_suspended
+from tenancy.principal import ADMIN
 
 router = APIRouter(tags=["service"])
 
@@ -83,6 +84,9 @@ class Me(BaseModel):
         description="`suspended`: an operator has put the account on hold. It can be read, exported"
         " and left, and nothing is done for it."
     )
+    can_restart: bool = Field(
+        description="Whether one is an operator, and the deployment offers them a restart."
+    )
     runtime: Runtime
 
 
@@ -121,12 +125,16 @@ async def me(principal: PrincipalDep, services: ServicesDep) -> Response:
             "sign_out_url": services.settings.sign_out_url,
             "own_servers": services.settings.mcp_own_servers,
             "state": "suspended" if suspended else "active",
+            "can_restart": ADMIN in identity.roles and services.settings.restart_url is not None,
             "runtime": await own_runtime(services, principal),
         }
     )
 
 
 @router.get("/runtime", operation_id="runtime", response_model=Runtime, responses=problems())
-async def runtime(principal: PrincipalDep, services: ServicesDep) -> Response:
-    """Say which parts of the service can do their work, one's own connections among them."""
-    return json_answer(await own_runtime(services, principal))
+async def runtime(reader: ReaderDep, services: ServicesDep) -> Response:
+    """Say which parts of the service can do their work, one's own connections among them.
+
+    While the database is away, of which that is said too, nothing is known of connections.
+    """
+    return json_answer(await own_runtime(services, reader))

@@ -69,6 +69,7 @@ export const data: Catalogue["data"] = {
       limits_cleared: "Grenzen wurden zurückgenommen",
       plan_set: "Ein Tarif wurde gesetzt",
       plan_deleted: "Ein Tarif wurde gelöscht",
+      restart_asked: "Ein Neustart des Dienstes wurde verlangt",
       pool_set: "Die Kapazität eines Pools wurde gesetzt",
       suspended: "Das Konto wurde gesperrt",
       resumed: "Das Konto wurde wieder freigegeben",

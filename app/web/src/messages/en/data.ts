@@ -68,6 +68,7 @@ export const data = {
       limits_cleared: "Limits were taken back",
       plan_set: "A plan was set",
       plan_deleted: "A plan was deleted",
+      restart_asked: "A restart of the service was asked for",
       pool_set: "A pool’s capacity was set",
       suspended: "The account was suspended",
       resumed: "The account was resumed",
