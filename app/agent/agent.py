@@ -11,6 +11,7 @@ from app.agent.answer import stream_answer
 from app.agent.calling import Calling
 from app.agent.equipment import equipment
 from app.agent.prompt import build_prompt
+from app.agent.speakers import Speaker
 from app.agent.state import SHOWN, AgentState
 from app.agent.toolless import ToolOffer, unused_servers
 from app.stopping import stop_of
@@ -37,6 +38,8 @@ def build_agent(
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent. ``prompt_tokens`` is what the model's window leaves for the prompt.
 
+    A run whose equipment says what to speak with speaks with that instead.
+
     ``tools`` are everybody's; those of a run's user come with the run (``app.agent.equipment``).
 
     A turn with a call that needs its person's word stops before any of its calls is made. Each call
@@ -51,23 +54,24 @@ def build_agent(
     by_name = {tool.name: tool for tool in tools}
     if len(by_name) < len(tools):
         raise ValueError("Each tool of an agent needs a name of its own")
-    offer, calling = ToolOffer(model.model), Calling(by_name)
+    own, calling = Speaker(model, prompt_tokens, ToolOffer(model.model)), Calling(by_name)
 
     async def answer(state: AgentState, *, runtime: Runtime[None]) -> dict[str, Any]:
         if asking := state.get("asking"):
             return {"asking": asking}  # first it is the person's turn
         run = equipment()
+        speaker = run.speaker or own
         usable = calling.usable.values()
 
         async def ask(offered: Sequence[Description]) -> AIMessage | None:
             if not offered and (unused := unused_servers(usable)):
                 runtime.stream_writer({"type": "tools_missing", "servers": unused})
-            speaker = model.bind_tools(offered) if offered else model
-            room = prompt_tokens - count_tokens_approximately([], tools=list(offered))
+            asked = speaker.chat.bind_tools(offered) if offered else speaker.chat
+            room = speaker.prompt_tokens - count_tokens_approximately([], tools=list(offered))
             prompt = await build_prompt(state["messages"], system_prompt, room, run)
-            return await stream_answer(speaker, prompt, stop_of(runtime))
+            return await stream_answer(asked, prompt, stop_of(runtime))
 
-        message = await offer.made([described(tool.tool) for tool in usable], ask)
+        message = await speaker.offer.made([described(tool.tool) for tool in usable], ask)
         if message is None:
             return {"messages": []}
         return {"messages": [message], "asking": await calling.gate(message)}

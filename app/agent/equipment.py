@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.agent.gate import Permissions
+    from app.agent.speakers import Speaker
 
 
 class Recall(Protocol):
@@ -39,6 +40,8 @@ class Equipment:
     missing: Sequence[Unavailable] = ()
     """Servers whose tools would be there if they could be reached."""
     memory: Recall | None = None
+    speaker: Speaker | None = None
+    """The model that the run has chosen; None: the graph's own."""
     sees_images: bool = False
     """Whether the model reads images that tools show."""
     slots: asyncio.Semaphore | None = None

@@ -15,9 +15,8 @@ from langgraph.pregel import Pregel
 
 from app.agent.agent import build_agent
 from app.agent.model import offered
-from app.models.chat import build_chat_model
+from app.agent.speakers import Speakers
 from app.settings import SettingsError
-from app.sharing import default_pool
 from tenancy.errors import AssistantNotFound
 
 if TYPE_CHECKING:
@@ -44,14 +43,12 @@ class GraphCatalogue:
     """All graphs of this process, loaded once."""
 
     def __init__(self, settings: Settings) -> None:
-        pool = default_pool(settings)
-        model = build_chat_model(settings.model, context=pool.context, output=pool.output)
-        agent = build_agent(
-            model, settings.system_prompt or SYSTEM_PROMPT, pool.context - pool.output
-        )
+        self.speakers = Speakers(settings)
+        own = self.speakers.default
+        agent = build_agent(own.chat, settings.system_prompt or SYSTEM_PROMPT, own.prompt_tokens)
         self._graphs: dict[str, Pregel[Any, Any, Any, Any]] = {AGENT: agent}
         if settings.graphs is not None:
-            with offered(model):
+            with offered(own.chat):
                 self._graphs |= load_graphs(settings.graphs)
         self._assistants = {uuid5(_ASSISTANTS, graph_id): graph_id for graph_id in self._graphs}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.agent.graphs import AGENT
+from app.agent.speakers import MODEL, check_model
 from app.api.thread_schemas import chosen_checkpoint
 from app.runs import input_rules
 from app.runs.runs import RunRequest
@@ -35,7 +36,7 @@ def to_run_request(
         input_rules.check_scope(context, "context")
     return RunRequest(
         input=body.input,
-        config=_config(body, settings.recursion_limit, int(limits["steps_per_run"] or 0)),
+        config=_config(body, assistant, settings, int(limits["steps_per_run"] or 0)),
         context=context,
         stream_modes=body.stream_modes,
         stream_subgraphs=bool(body.stream_subgraphs),
@@ -63,10 +64,12 @@ def _check_input(body: RunCreate, assistant: Assistant, most_bytes: int) -> None
     input_rules.check_messages(body.input, most_bytes=most_bytes)
 
 
-def _config(body: RunCreate, usual_steps: int, most_steps: int) -> dict[str, Any]:
+def _config(
+    body: RunCreate, assistant: Assistant, settings: Settings, most_steps: int
+) -> dict[str, Any]:
     """The configuration, with the user's own number of steps where that is not everybody's."""
     config: dict[str, Any] = {}
-    if most_steps != usual_steps:
+    if most_steps != settings.recursion_limit:
         config["recursion_limit"] = most_steps
     given = body.config
     if given is None:
@@ -79,7 +82,17 @@ def _config(body: RunCreate, usual_steps: int, most_steps: int) -> dict[str, Any
         config["recursion_limit"] = given.recursion_limit
     if given.configurable:
         config["configurable"] = _configurable(given.configurable)
+        if assistant.graph_id == AGENT:
+            _settle_model(config["configurable"], settings)
     return config
+
+
+def _settle_model(configurable: dict[str, Any], settings: Settings) -> None:
+    """What the built-in agent is to speak with, by its full name; without a name, the default."""
+    if configurable.get(MODEL) is None:
+        configurable.pop(MODEL, None)
+    else:
+        configurable[MODEL] = check_model(configurable[MODEL], settings)
 
 
 def _configurable(given: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from app import faults
 from app.agent.answer import INCOMPLETE, STOPPED
 from app.agent.equipment import Equipment
 from app.agent.graphs import AGENT
+from app.agent.speakers import chosen_model
 from app.logging import place_of
 from app.models.scope import RunScope
 from app.runs.events import Event
@@ -172,7 +173,14 @@ class Attempt:
         if loaded.graph_id != AGENT:
             return Equipment()
         decided = {row["server"] for row in loaded.decisions if row["server"] is not None}
-        equipped = await self._services.outfitter.equip(loaded.run, loaded.thread_id, decided)
+        speakers, chosen = self._services.graphs.speakers, chosen_model(loaded.request.config)
+        equipped = await self._services.outfitter.equip(
+            loaded.run,
+            loaded.thread_id,
+            speakers.of(chosen),
+            decided,
+            sees_images=await self._services.served.reads_images(speakers.model(chosen)),
+        )
         missing = [each for each in equipped.missing if each.is_news]
         if missing and "custom" in loaded.request.stream_modes:
             servers = [{"server": each.server, "reason": each.reason} for each in missing]

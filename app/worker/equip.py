@@ -6,6 +6,7 @@ Servers are bound by what they listed before: nobody connects to them until a to
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from app.agent.equipment import Recall
+    from app.agent.speakers import Speaker
     from app.connections.credentials import Credentials
     from app.connections.standing import UserServer
     from app.tools.pool.pool import ToolPool
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 CALLS_AT_ONCE = 8
 """Of one run's tools."""
+TOOL_SHARE = 2
+"""Descriptions of tools may take one part in so many of what the window has for the prompt."""
 _OVER = ("needs_key", "needs_authorization", "disconnected")
 
 
@@ -52,21 +56,35 @@ class Outfitter:
         self._listings = Listings(tools)
 
     async def equip(
-        self, run: ClaimedRun, thread_id: UUID, looked_at: Collection[str] = ()
+        self,
+        run: ClaimedRun,
+        thread_id: UUID,
+        speaker: Speaker,
+        looked_at: Collection[str] = (),
+        *,
+        sees_images: bool = False,
     ) -> Equipment:
         """What this run's agent is given. Whose it is comes from the run's row alone.
 
-        The servers that are to be ``looked_at`` are those on whose calls their person has decided.
+        The ``speaker`` is the model that it has chosen, and its window says how many tools there is
+        room for. The servers that are to be ``looked_at`` are those on whose calls their person has
+        decided.
 
         Raises:
             DatabaseUnavailable: Postgres is away.
         """
         ledger = Ledger(self._database, run, thread_id)
         tools, recall = self._own_tools(run, ledger)
-        slots, sees_images = asyncio.Semaphore(CALLS_AT_ONCE), self._tools.sees_images
-        permissions = ThreadPermissions(self._database, run, thread_id)
+        base = Equipment(
+            tools,
+            memory=recall,
+            speaker=speaker,
+            sees_images=sees_images,
+            slots=asyncio.Semaphore(CALLS_AT_ONCE),
+            permissions=ThreadPermissions(self._database, run, thread_id),
+        )
         if not self._tools.has_servers:
-            return Equipment(tools, (), recall, sees_images, slots, permissions=permissions)
+            return base
         servers = await self._tools.connections.of(run)
         listings = await self._listings.of(run, servers, looked_at)
         calls = ServerCalls(
@@ -87,12 +105,10 @@ class Outfitter:
         )
         # Schemas of any servers are work for the processor: others' runs go on meanwhile.
         tools, crowded_out = await asyncio.to_thread(
-            within_room, tools, offered, self._tools.tool_tokens
+            within_room, tools, offered, speaker.prompt_tokens // TOOL_SHARE
         )
         missing += crowded_out
-        return Equipment(
-            tools, missing, recall, sees_images, slots, RecordedCalls(calls), permissions
-        )
+        return replace(base, tools=tools, missing=missing, earlier=RecordedCalls(calls))
 
     def _own_tools(
         self, run: ClaimedRun, ledger: Ledger

@@ -17,9 +17,10 @@ from app.erasure.restoring import apply_tombstones
 from app.logging import facts_of
 from app.metrics import serving_metrics
 from app.models.access import ModelAccess
+from app.models.catalogue.looking import ServedModels
 from app.models.seats import SeatKeeper
 from app.models.settings import ModelTiming
-from app.sharing import declared_pools, default_limits, full_name
+from app.sharing import chat_models, declared_pools, default_limits, full_name
 from app.tools.stdio.undumpable import make_undumpable
 from app.worker.check_connections import ConnectionChecker
 from app.worker.claim import Claimer
@@ -190,6 +191,8 @@ async def _open_base(
         models = ModelAccess(MeasuredSeats(keeper, metrics), ModelTiming())
         stack.push_async_callback(models.aclose)
         await _run(stack, keeper)
+        served = ServedModels(chat_models(settings))
+        stack.push_async_callback(served.aclose)
         limits = ExecutionLimits(
             settings.run_seconds,
             settings.max_attempts,
@@ -205,6 +208,7 @@ async def _open_base(
             pool,
             graphs,
             models,
+            served,
             announcer,
             limits,
             allowed,

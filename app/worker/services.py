@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from app.agent.graphs import GraphCatalogue
     from app.models.access import ModelAccess
+    from app.models.catalogue.looking import ServedModels
     from app.worker.equip import Outfitter
     from tenancy.checkpoints.pool import CheckpointPool
     from tenancy.database.signals import Announcer
@@ -34,6 +35,8 @@ class ExecutionServices:
     pool: CheckpointPool
     graphs: GraphCatalogue
     models: ModelAccess
+    served: ServedModels
+    """What the models can do."""
     announcer: Announcer
     limits: ExecutionLimits
     allowed: Limits

@@ -15,7 +15,6 @@ from app.connections.standing import UserConnections
 from app.memory.embedding import Embedder
 from app.outbound import guarded_mcp_client_factory
 from app.runs.tail import run_key
-from app.sharing import default_pool
 from app.tools.approval.ruling import Ask
 from app.tools.catalogue import Catalogue
 from app.tools.mcp.late import LateAnswers
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import ClaimedRun
-
-
-TOOL_SHARE = 2
-"""Descriptions of tools may take one part in so many of what the window has for the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +47,7 @@ class ToolServices:
     """When people are asked before ``fetch`` visits a host."""
     late: LateAnswers
     """Listens to calls whose time is over."""
-    tool_tokens: int
-    """How much of the model's window descriptions of tools may take."""
     embedder: Embedder | None = None
-    sees_images: bool = False
-    """Whether the model reads what tools show."""
 
 
 @asynccontextmanager
@@ -71,7 +62,6 @@ async def open_tools(
     Raises:
         SettingsError: the catalogue, the keys, the folder or the sandbox cannot be used.
     """
-    model = default_pool(settings)
     servers = Catalogue.load(settings.mcp_config, Ask(settings.approval_default)).servers
     connections = UserConnections(
         database, servers, announcer, own_allowed=settings.mcp_own_servers
@@ -95,9 +85,7 @@ async def open_tools(
             builtin=frozenset(settings.builtin_tools),
             fetch_asks=Ask(settings.approval_fetch),
             late=late,
-            tool_tokens=(model.context - model.output) // TOOL_SHARE,
             embedder=embedder,
-            sees_images=settings.model_images,
         )
     finally:
         await late.aclose()

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from app.models.catalogue.flight import Refreshed
+from app.models.catalogue.offered import reads_images
 from app.models.catalogue.served import ServedModel, look_at_server
 
 if TYPE_CHECKING:
@@ -40,10 +41,16 @@ class ServedModels:
         return self._known
 
     async def first_look(self) -> None:
-        """Return once everything was looked at, if it was not before."""
+        """Return once everything was looked at, if it was not before; an old look is renewed."""
         if self._looks.read() is None:
             with suppress(Exception):  # it is logged, and tried again
                 await self._looks.refresh()
+
+    async def reads_images(self, model: ChatModel) -> bool:
+        """Whether a model may be shown images: as the settings say, or else all its servers."""
+        if model.images is None:
+            await self.first_look()
+        return reads_images(model, self._known)
 
     async def refresh(self) -> None:
         """Look now."""

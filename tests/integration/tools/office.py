@@ -14,6 +14,7 @@ from uuid import UUID
 from langchain_core.messages import ToolCall, ToolMessage
 
 from app.agent.equipment import Equipment
+from app.agent.speakers import Speaker, Speakers
 from app.connections.changing import ConnectionChanges
 from app.connections.oauth.oauth import OAuth
 from app.connections.opening import open_vault, public_address
@@ -38,12 +39,13 @@ class Worker:
 
     services: ToolServices
     outfitter: Outfitter
+    speaker: Speaker
     run: ClaimedRun
     thread: UUID
 
     async def equip(self) -> Equipment:
         """Begin an attempt."""
-        return await self.outfitter.equip(self.run, self.thread)
+        return await self.outfitter.equip(self.run, self.thread, self.speaker)
 
     async def call(self, name: str, call_id: str = "call", **arguments: Any) -> ToolMessage:
         """Begin an attempt, and make a call in it."""
@@ -95,7 +97,8 @@ class Office:
         opening = open_tools(self.settings, self.tenants, self.announcer)
         services = await self.stack.enter_async_context(opening)
         outfitter = Outfitter(self.tenants, services, default_limits(self.settings))
-        return Worker(services, outfitter, self.run, self.thread)
+        speaker = Speakers(self.settings).default
+        return Worker(services, outfitter, speaker, self.run, self.thread)
 
 
 async def make(

@@ -456,6 +456,7 @@ class TestACredential:
         his = Worker(
             worker.services,
             worker.outfitter,
+            worker.speaker,
             await claimed_run(tenants, dispatch, bob, thread),
             thread,
         )
