@@ -47,6 +47,7 @@ from app.api.upgrade import UpgradeGuard
 from app.api.web_client import add_web_client
 
 if TYPE_CHECKING:
+    from app.api.boundary import Answers
     from app.api.services import Services
 
 _ROUTES = (
@@ -89,8 +90,8 @@ _READABLE_HEADERS = (
 )
 
 
-def create_app(services: Services) -> FastAPI:
-    """Make the application around started services."""
+def create_app(services: Services, answers: Answers | None = None) -> FastAPI:
+    """Make the application around started services; ``answers`` counts what it answers."""
     app = FastAPI(
         title="Stoa",
         summary="A hosted, multi-tenant agent service. Speaks LangGraph Platform's API.",
@@ -99,7 +100,7 @@ def create_app(services: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        middleware=_layers(services.settings.cors_origins),
+        middleware=_layers(services.settings.cors_origins, answers),
     )
     app.state.services = services
     install_error_handlers(app)
@@ -114,8 +115,8 @@ async def _document(request: Request) -> Response:
     return json_answer(describe(request.app))
 
 
-def _layers(cors_origins: tuple[str, ...]) -> list[Middleware]:
-    layers = [Middleware(RequestBoundary), Middleware(UpgradeGuard)]
+def _layers(cors_origins: tuple[str, ...], answers: Answers | None) -> list[Middleware]:
+    layers = [Middleware(RequestBoundary, answers=answers), Middleware(UpgradeGuard)]
     if cors_origins:
         layers.append(
             Middleware(

@@ -11,11 +11,13 @@ import uvicorn
 
 from app.api.application import create_app
 from app.api.connection import HttpProtocol
+from app.api.metrics import MeasuredAnswers
 from app.api.services import open_services
 from app.databases import service_settings
 from app.erasure.restoring import apply_tombstones, warn_of_missing
 from app.metrics import serving_metrics
 from app.settings import Settings, SettingsError
+from app.telemetry.export import exporting_spans
 from tenancy.database.roles import assert_role
 
 if TYPE_CHECKING:
@@ -52,14 +54,18 @@ async def serve_web(
     await assert_role(service_settings(settings), reads_content=True)
     with listen_on(host, port) as listening:
         async with (
-            serving_metrics(settings, settings.web_metrics_port, "STOA_WEB_METRICS_PORT"),
+            exporting_spans(settings, "web"),
+            serving_metrics(
+                settings, settings.web_metrics_port, "STOA_WEB_METRICS_PORT"
+            ) as metrics,
             open_services(settings) as services,
         ):
             await services.scheduler_admin.assert_role()
             await services.usage_admin.assert_role()
             warn_of_missing(settings)
             await apply_tombstones(settings)
-            server = WebServer(server_config(create_app(services)), services.streams, ready)
+            app = create_app(services, MeasuredAnswers(metrics))
+            server = WebServer(server_config(app), services.streams, ready)
             await server.serve(sockets=[listening])
 
 
@@ -74,6 +80,7 @@ def server_config(app: FastAPI) -> uvicorn.Config:
         server_header=False,
         access_log=False,
         log_config=None,
+        reset_contextvars=True,  # a request's lines name itself, not one before it
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
 

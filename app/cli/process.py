@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import threading
@@ -34,14 +35,19 @@ def run(settings: Settings, serve: Callable[[Settings], Coroutine[None, None, No
     """Serve until told to end."""
     import uvloop
 
-    from app.logging import configure_logging
+    from app.logging import configure_logging, watch_loop
 
     configure_logging(settings.log_format)
     # What was imported stays: looking through it again and again costs a tenth of the CPU.
     gc.collect()
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER, 20, 50)
-    uvloop.run(serve(settings))
+
+    async def served() -> None:
+        watch_loop(asyncio.get_running_loop())
+        await serve(settings)
+
+    uvloop.run(served())
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from app.models.retry import attempts
 from app.models.usage import TokenCount
 from app.models.whole import joined
 from app.request_id import HEADER
+from app.telemetry.spans import call_span
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from app.models.scope import RunScope
     from app.models.seats import HeldSeat, Seats
     from app.models.settings import ModelTiming
+    from app.telemetry.spans import Facts
     from tenancy.scheduler.seats import Seat
 
 _LONGEST_ERROR_TEXT = 64 * 1024
@@ -83,11 +85,14 @@ class ModelAccess:
         async for attempt in attempts(self._timing.retry_seconds):
             # Not in the attempt: why there is no seat is final.
             held = await self._seats.take(answer.scope.run, call.model)
-            with attempt:
-                return await self._try(held, call, answer)
+            with attempt, call_span("model call") as facts:
+                facts.say({"stoa.model": held.model, "stoa.pool": held.seat.pool})
+                return await self._try(held, call, answer, facts)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _try(self, held: HeldSeat, call: ModelCall, answer: Answer) -> list[dict[str, Any]]:
+    async def _try(
+        self, held: HeldSeat, call: ModelCall, answer: Answer, facts: Facts
+    ) -> list[dict[str, Any]]:
         """Make the call with this seat, which is given back however that ends."""
         count = TokenCount(call, held.seat.context)
         parts: list[dict[str, Any]] = []
@@ -101,12 +106,17 @@ class ModelAccess:
             count.cut_off()
             raise
         finally:
-            settled = self._seats.settle(held, count.total(), failure_of_pool(error))
+            usage = count.total()
+            settled = self._seats.settle(held, usage, failure_of_pool(error))
+            facts.say({"stoa.prompt_tokens": usage.prompt_tokens})
+            facts.say({"stoa.output_tokens": usage.output_tokens})
+            facts.say({"stoa.code": None if error is None else error.code})
         if error is not None and not answer.has_begun:
             # Before the next seat is taken: a pool that fails is out by then.
             await asyncio.shield(settled)
             raise error
         if error is not None:
+            facts.fail()
             answer.fail(error)
         return parts
 

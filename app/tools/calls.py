@@ -19,6 +19,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import ValidationError
 
 from app.stopping import end_task, until_done_or_cancelled
+from app.telemetry.spans import Facts, call_span
 from app.tools.outcomes import (
     METADATA,
     NOBODY_KNOWS,
@@ -125,7 +126,8 @@ async def run_call(
         async with _turn(slots, stop) as is_given:
             if not is_given:
                 return await _not_begun(call, tool, earlier)
-            return await _make(call, tool, stop)
+            with call_span("tool call", MustWait) as facts:
+                return await _make(call, tool, stop, facts)
     except InDoubt:
         if not _is_stopped(stop):
             raise
@@ -168,7 +170,9 @@ async def _turn(slots: asyncio.Semaphore | None, stop: RunStop | None) -> AsyncI
             slots.release()
 
 
-async def _make(call: ToolCall, tool: AgentTool, stop: RunStop | None) -> ToolMessage:
+async def _make(call: ToolCall, tool: AgentTool, stop: RunStop | None, facts: Facts) -> ToolMessage:
+    if tool.server is None:  # another's names may be a person's own choice
+        facts.say({"stoa.tool": tool.name})
     request = {**call, "id": call["id"] or "", "type": "tool_call"}
     begun = monotonic()
     task = asyncio.create_task(tool.tool.ainvoke(request), name=f"tool {tool.name}")
@@ -177,7 +181,9 @@ async def _make(call: ToolCall, tool: AgentTool, stop: RunStop | None) -> ToolMe
     else:
         with nullcontext() if stop is None else stop.uninterrupted(tool.name):
             message = await _change(call, tool, task)
-    message.response_metadata[METADATA]["seconds"] = round(monotonic() - begun, 3)
+    known = message.response_metadata[METADATA]
+    known["seconds"] = round(monotonic() - begun, 3)
+    facts.say({"stoa.outcome": str(known["outcome"])})
     return message
 
 

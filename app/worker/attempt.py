@@ -13,7 +13,7 @@ from app.agent.answer import INCOMPLETE, STOPPED
 from app.agent.equipment import Equipment
 from app.agent.graphs import AGENT
 from app.agent.speakers import chosen_model
-from app.logging import place_of
+from app.logging import place_of, stack_of, tenant_reference
 from app.models.scope import RunScope
 from app.runs.events import Event
 from app.runs.wire import to_json
@@ -24,6 +24,7 @@ from app.worker.follow_stop import STOP_SECONDS, StopFollower
 from app.worker.outcome import (
     CANCELLED,
     DRAINED,
+    FAILED,
     SUCCEEDED,
     TIMED_OUT,
     TOO_MANY_STEPS,
@@ -208,13 +209,13 @@ class Attempt:
         if isinstance(error, LeaseLost | DatabaseUnavailable | UserUnavailable):
             raise error
         outcome = failure_of(error)
-        log.warning(
-            "run failed",
-            run_id=str(self._loaded.run.run_id),
-            code=outcome.code,
-            error=type(error).__name__,
-            at=place_of(error),
-        )
+        about = {"code": outcome.code, "error": type(error).__name__}
+        run = self._loaded.run
+        about |= {"run_id": str(run.run_id), "tenant": tenant_reference(run.user_id)}
+        if outcome is FAILED:  # nobody foresaw it: the one record
+            log.error("run failed", stage="run", **about, stack=stack_of(error))
+        else:
+            log.warning("run failed", **about, at=place_of(error))
         return outcome
 
     async def _repair(self) -> None:

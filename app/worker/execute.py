@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.logging import tenant_reference
 from app.request_id import work_for
 from app.runs.events import Event, settle_run
 from app.runs.tail import run_key
 from app.runs.wire import to_json
+from app.telemetry.spans import attempt_span
 from app.worker.attempt import Attempt
 from app.worker.begin import RunUnreadable, load_run
 from app.worker.outcome import DRAINED
@@ -54,13 +56,17 @@ class RunExecutor:
             return True
         work_for(loaded.request_id)
         self._services.announcer.run_changed(run_key(run.user_id, run.run_id))
-        async with Attempt(self._services, loaded, stop) as attempt:
-            outcome = await attempt.carry_out()
-            if outcome is DRAINED:
-                await attempt.give_up()
-                return False
-            await attempt.settle(outcome)
-        return True
+        with attempt_span(loaded.request_id) as facts:
+            facts.say({"stoa.run_id": str(run.run_id), "stoa.fence": run.fence})
+            facts.say({"stoa.tenant": tenant_reference(run.user_id), "stoa.graph": loaded.graph_id})
+            async with Attempt(self._services, loaded, stop) as attempt:
+                outcome = await attempt.carry_out()
+                facts.say({"stoa.outcome": outcome.state.value, "stoa.code": outcome.code})
+                if outcome is DRAINED:
+                    await attempt.give_up()
+                    return False
+                await attempt.settle(outcome)
+            return True
 
     async def _refuse(self, run: ClaimedRun, error: RunUnreadable) -> None:
         """End a run that would fail in each attempt, before it can be executed."""

@@ -42,7 +42,7 @@ _GRAPH_MISSING = Outcome(
 _NOTHING_LEFT = Outcome(
     RunState.ERROR, "nothing_to_continue", "Nothing was left to go on with. Send a message."
 )
-_FAILED = Outcome(RunState.ERROR, "graph_failed", "The assistant failed. Try again.")
+FAILED = Outcome(RunState.ERROR, "graph_failed", "The assistant failed. Try again.")
 
 
 def failure_of(error: BaseException) -> Outcome:
@@ -57,5 +57,5 @@ def failure_of(error: BaseException) -> Outcome:
     if described is None and isinstance(error, StoaError):
         described = error  # type: ignore[assignment]
     if described is None:
-        return _FAILED
+        return FAILED
     return Outcome(RunState.ERROR, described.code, str(described))

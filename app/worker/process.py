@@ -21,6 +21,7 @@ from app.models.catalogue.looking import ServedModels
 from app.models.seats import SeatKeeper
 from app.models.settings import ModelTiming
 from app.sharing import chat_models, declared_pools, default_limits, full_name
+from app.telemetry.export import exporting_spans
 from app.tools.stdio.undumpable import make_undumpable
 from app.worker.check_connections import ConnectionChecker
 from app.worker.claim import Claimer
@@ -117,6 +118,7 @@ async def run_worker(
     worker_id = uuid4()
     ended = EndOfProcess(hurry)
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(exporting_spans(settings, "worker"))
         metrics = await stack.enter_async_context(
             serving_metrics(settings, settings.metrics_port, "STOA_METRICS_PORT")
         )

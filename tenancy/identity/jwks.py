@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from typing import TYPE_CHECKING
+
+import structlog
 
 from tenancy.errors import IdentityUnavailable
 from tenancy.identity.fetch import JwksFetcher, JwksFetchFailed
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _RETRY_WITH_KEYS = 30.0
 _RETRY_WITHOUT_KEYS = 1.0
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 class JwksCache:
@@ -102,7 +103,7 @@ class JwksCache:
             self._keys = parse_keys(await self._fetcher.fetch())
         except (JwksFetchFailed, UnusableKeyDocument) as error:
             self._failed_at = self._clock()
-            logger.warning("The identity issuer's keys could not be refreshed: %s", error)
+            log.warning("the issuer's keys could not be refreshed", why=str(error))
         else:
             self._fetched_at = self._clock()
             self._failed_at = -math.inf

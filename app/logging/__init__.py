@@ -9,23 +9,44 @@ from typing import TYPE_CHECKING, Literal
 
 import structlog
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import TracebackType
+from app.logging.interpreter import (
+    record_failure,
+    record_refusal,
+    report_to_the_log,
+    watch_loop,
+)
+from app.logging.libraries import LineFormatter, named, take_over
+from app.logging.stacks import facts_of, place_of, stack_of
 
+if TYPE_CHECKING:
     from structlog.typing import Processor
 
-    from tenancy.errors import StoaError
     from tenancy.principal import UserId
 
-_GIVEN_UP = "unexpected connection_lost() call"
+__all__ = [
+    "configure_logging",
+    "configured_format",
+    "facts_of",
+    "place_of",
+    "record_failure",
+    "record_refusal",
+    "stack_of",
+    "tenant_reference",
+    "watch_loop",
+]
 
 
-def configure_logging(log_format: Literal["console", "json"]) -> None:
-    """Set up structlog, and send what libraries log through the same renderer.
+LogFormat = Literal["console", "json"]
+_configured: LogFormat | None = None
 
-    Libraries are heard from warnings on: what they say below that may hold addresses and data.
+
+def configure_logging(log_format: LogFormat) -> None:
+    """Set up structlog, and send what libraries and Python itself say through the same renderer.
+
+    Libraries are heard from warnings on, and without the values in their words.
     """
+    global _configured  # noqa: PLW0603 - a process logs in one way
+    _configured = log_format
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -44,10 +65,11 @@ def configure_logging(log_format: Literal["console", "json"]) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
+    take_over()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
+        LineFormatter(
+            foreign_pre_chain=[*shared, named],
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _without_exception_text,
@@ -58,63 +80,19 @@ def configure_logging(log_format: Literal["console", "json"]) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger("asyncio").addFilter(_is_news)
     for own in ("app", "tenancy"):
         logging.getLogger(own).setLevel(logging.INFO)
+    report_to_the_log()
+
+
+def configured_format() -> LogFormat | None:
+    """How this process logs; None before that is settled."""
+    return _configured
 
 
 def tenant_reference(user_id: UserId) -> str:
     """A pseudonym for a user in logs: the same everywhere, and not their id."""
     return hashlib.blake2b(user_id.bytes, digest_size=6, person=b"stoa-log").hexdigest()
-
-
-def stack_of(error: BaseException) -> list[str]:
-    """Where an exception and its causes came from: places and classes, never messages."""
-    return [line for each in _chain(error) for line in _described(each)]
-
-
-def facts_of(error: StoaError) -> dict[str, str]:
-    """What a log line says of an expected error: its code, and PostgreSQL's own if it has one."""
-    sqlstate = getattr(error, "sqlstate", None)
-    return {"code": error.code} | ({"sqlstate": sqlstate} if sqlstate else {})
-
-
-def place_of(error: BaseException) -> str | None:
-    """Where an exception was raised, as ``file.py:line function``; None where it never was."""
-    traceback = error.__traceback__
-    if traceback is None:
-        return None
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    code = traceback.tb_frame.f_code
-    return f"{code.co_filename.rpartition('/')[2]}:{traceback.tb_lineno} {code.co_name}"
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        yield current
-        current = current.__cause__ or current.__context__
-
-
-def _described(error: BaseException) -> Iterator[str]:
-    yield type(error).__name__
-    traceback: TracebackType | None = error.__traceback__
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        yield f"  {code.co_filename}:{traceback.tb_lineno} {code.co_name}"
-        traceback = traceback.tb_next
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """False for what asyncpg leaves behind of a connection that was given up in its first bytes.
-
-    Whoever wanted it has said so.
-    """
-    error = record.exc_info[1] if record.exc_info else None
-    return not (isinstance(error, ConnectionError) and str(error) == _GIVEN_UP)
 
 
 def _without_exception_text(
@@ -126,6 +104,7 @@ def _without_exception_text(
         info = sys.exc_info()
     error = info[1] if isinstance(info, tuple) else info
     if isinstance(error, BaseException):
+        event.setdefault("error", type(error).__name__)
         event["stack"] = stack_of(error)
     return event
 
