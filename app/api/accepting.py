@@ -12,6 +12,7 @@ from app.agent.graphs import AGENT
 from app.api.cancelling import announce_stopped
 from app.api.deciding import decide_and_announce
 from app.api.frames import Wanted
+from app.api.mentioned import require_mentions, with_mentioned_model
 from app.api.resume_decisions import decisions_for
 from app.api.resume_requests import check_alone, to_resume
 from app.api.run_requests import run_metadata, to_run_request
@@ -207,7 +208,9 @@ async def _accept_run(
         InvalidInput: the run cannot be accepted as it is.
     """
     assistant = services.graphs.resolve(body.assistant_id)
+    body = with_mentioned_model(services, body)
     request = to_run_request(body, assistant, services.settings, limits)
+    await require_mentions(services, principal, body.input, assistant.graph_id)
     metadata = run_metadata(body)
     if request.checkpoint_id is not None:
         await services.history.state(principal, thread_id, request.checkpoint_id)

@@ -74,7 +74,7 @@ async def _groups(services: Services, principal: Principal, body: MentionSearch)
     if body.scope is not None:
         async with services.database.reading(principal) as tx:
             await require_thread(tx, body.scope)
-    return await services.mentions.search(Asked(principal, body.q, body.limit, body.scope))
+    return await services.mentions.search.find(Asked(principal, body.q, body.limit, body.scope))
 
 
 def _group_json(group: Group) -> dict[str, Any]:

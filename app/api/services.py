@@ -28,7 +28,7 @@ from app.export.conversation import Conversations
 from app.export.everything import Everything
 from app.export.ongoing import OngoingExports
 from app.memory.memories import Memories
-from app.mentions.opening import open_mentions
+from app.mentions.opening import Mentions, open_mentions
 from app.models.catalogue.catalogue import ModelCatalogue
 from app.runs.history import ThreadHistory
 from app.runs.referenced import ReferencedStates
@@ -49,7 +49,6 @@ from tenancy.scheduler.standing import StandingDatabase
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from app.mentions.search import MentionSearch
     from tenancy.scheduler.limits import Limits
 
 
@@ -63,7 +62,7 @@ class Services:
     database: TenantDatabase
     checkpoints: CheckpointPool
     memories: Memories
-    mentions: MentionSearch
+    mentions: Mentions
     connections: UserConnections
     connection_changes: ConnectionChanges
     authorizations: Authorizations
@@ -149,7 +148,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         history = ThreadHistory(database, pool, graphs)
         conversations = Conversations(history)
         memories = Memories(database, default_limits(settings))
-        builtin = settings.builtin_tools
         yield Services(
             settings=settings,
             limits=default_limits(settings),
@@ -157,7 +155,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             checkpoints=pool,
             memories=memories,
             mentions=open_mentions(
-                database, memories, connections, builtin, lambda: [m.model for m in models.models]
+                *(database, memories, connections, settings.builtin_tools),
+                lambda: [each.model for each in models.models],
             ),
             connections=connections,
             connection_changes=changes,

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from app.api.answers import bounded_list, json_answer, json_bytes_answer, state_answer
 from app.api.dependencies import IN_TURN, PrincipalDep, ServicesDep
 from app.api.json_body import json_body
+from app.api.mentioned import require_mentions_of
 from app.api.openapi import body_of, problems
 from app.api.thread_schemas import (
     CheckpointRef,
@@ -71,6 +72,7 @@ async def update_state(
     if body.values is not None:
         most_bytes = services.settings.max_message_bytes
         input_rules.check_messages(body.values, most_bytes=most_bytes, may_remove=True)
+        await require_mentions_of(services, principal, body.values, thread_id)
     change = StateChange(
         body.values, body.as_node, chosen_checkpoint(body.checkpoint, body.checkpoint_id)
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.memory.tools import TOOL_NAMES
+from app.mentions.checking import MentionCheck
 from app.mentions.offered import PromptSource, ResourceSource, ToolSource
 from app.mentions.own import MemorySource, ThreadSource
 from app.mentions.search import MentionSearch
@@ -12,7 +14,7 @@ from app.mentions.served import ModelSource
 from app.tools.builtin import builtin_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection
 
     from app.connections.standing import UserConnections
     from app.memory.memories import Memories
@@ -20,27 +22,37 @@ if TYPE_CHECKING:
     from tenancy.database.tenant import TenantDatabase
 
 
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """One process's."""
+
+    search: MentionSearch
+    check: MentionCheck
+
+
 def open_mentions(
     database: TenantDatabase,
     memories: Memories,
     connections: UserConnections,
-    builtin: Iterable[BuiltinTool],
-    models: Callable[[], Iterable[str]],
-) -> MentionSearch:
-    """A search in everything of a person's. ``models`` tells at once which there are."""
-    return MentionSearch(
+    builtin: Collection[BuiltinTool],
+    models: Callable[[], Collection[str]],
+) -> Mentions:
+    """What is found of everything of a person's, and looked for. ``models`` never waits."""
+    own_tools = own_tool_names(builtin)
+    search = MentionSearch(
         [
             ThreadSource(database),
             MemorySource(memories),
             ResourceSource(connections),
             PromptSource(connections),
-            ToolSource(connections, own_tool_names(frozenset(builtin))),
+            ToolSource(connections, own_tools),
             ModelSource(models),
         ]
     )
+    return Mentions(search, MentionCheck(database, connections, own_tools, models))
 
 
-def own_tool_names(builtin: frozenset[BuiltinTool]) -> tuple[str, ...]:
+def own_tool_names(builtin: Collection[BuiltinTool]) -> tuple[str, ...]:
     """What the tools are called that come with the service."""
     memory = TOOL_NAMES if "memory" in builtin else ()
     return (*memory, *(tool.name for tool in builtin_tools(builtin)))

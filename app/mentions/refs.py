@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
+from app.runs.input_rules import LONGEST_MENTION as LONGEST
 from tenancy.errors import InvalidInput
 
 Kind = Literal["thread", "memory", "resource", "prompt", "tool", "model"]
 
 VERSION = 1
-MOST = 100
-"""In one message."""
-LONGEST = 2_000
 _SEPARATOR = ":"
 _OF_A_SERVER = frozenset({"resource", "prompt", "tool"})
 
@@ -47,16 +45,3 @@ def parse_ref(text: object) -> Ref:
     if not name or server == "":
         raise InvalidInput("A mention names nothing.")
     return Ref(cast("Kind", kind), name, server)
-
-
-def parse_refs(given: object) -> list[Ref]:
-    """Read a message's mentions, each once.
-
-    Raises:
-        InvalidInput: they are too many, or one is none of ours.
-    """
-    if not isinstance(given, list):
-        raise InvalidInput("`mentions` is a list.")
-    if len(given) > MOST:
-        raise InvalidInput(f"A message has at most {MOST} mentions.")
-    return list(dict.fromkeys(parse_ref(each) for each in given))

@@ -52,7 +52,7 @@ class MentionSearch:
         self._seconds = seconds
         self._turns: dict[tuple[UserId, str], _Turn] = {}
 
-    async def search(self, asked: Asked) -> list[Group]:
+    async def find(self, asked: Asked) -> list[Group]:
         """A group of each source, in their order; nothing is found twice.
 
         Whoever gives up on this gives up on the sources with it.

@@ -15,6 +15,10 @@ MOST_MESSAGES = 100
 MOST_BLOCKS = 1000
 """Content blocks in one message."""
 LONGEST_ID = 200
+MENTIONS = "mentions"
+"""The key of ``additional_kwargs`` under which a message points at things; see ``app.mentions``."""
+MOST_MENTIONS = 100
+LONGEST_MENTION = 2000
 
 _HUMAN = frozenset({"human", "user"})
 _MESSAGE_FIELDS = frozenset(
@@ -171,10 +175,25 @@ def _check_message(message: object, most_bytes: int) -> None:
         value = message.get(key)
         if value is not None and not (isinstance(value, str) and 0 < len(value) <= LONGEST_ID):
             raise InvalidInput(f"A message's `{key}` is text of at most {LONGEST_ID} characters.")
-    for key in ("additional_kwargs", "response_metadata"):
-        if message.get(key, {}) != {}:
-            raise InvalidInput(f"A message's `{key}` is not for clients to set.")
+    if message.get("response_metadata", {}) != {}:
+        raise InvalidInput("A message's `response_metadata` is not for clients to set.")
+    _check_mentions(message.get("additional_kwargs", {}))
     _check_texts(_texts(message.get("content")), most_bytes)
+
+
+def _check_mentions(more: object) -> None:
+    """What a message points at is all that a client may say beside it."""
+    if more == {}:
+        return
+    if not isinstance(more, Mapping) or set(more) != {MENTIONS}:
+        raise InvalidInput(
+            f"Of a message's `additional_kwargs`, clients may set `{MENTIONS}` only."
+        )
+    refs = more[MENTIONS]
+    if not isinstance(refs, list) or len(refs) > MOST_MENTIONS:
+        raise InvalidInput(f"A message's `{MENTIONS}` is a list of at most {MOST_MENTIONS}.")
+    if not all(isinstance(each, str) and 0 < len(each) <= LONGEST_MENTION for each in refs):
+        raise InvalidInput(f"A mention is text of at most {LONGEST_MENTION} characters.")
 
 
 def _texts(content: object) -> list[str]:

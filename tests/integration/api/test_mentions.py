@@ -8,6 +8,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from app.mentions.search import MentionSearch
 from tests.integration.api.test_bad_input import SECRET, assert_problem
 from tests.support.service import RunningService
 
@@ -96,7 +97,7 @@ class TestASearch:
     ) -> None:
         ada, bob = idle.client("ada-owns"), idle.client("bob-asks")
         scope = await titled(ada, "Plans") if of == "a stranger" else str(uuid4())
-        monkeypatch.setattr(type(idle.web.services.mentions), "search", None)
+        monkeypatch.setattr(MentionSearch, "find", None)
         answer = await bob.post("/mentions/search", json={"q": SECRET, "scope": scope})
         assert assert_problem(answer, 404)["code"] == "thread_not_found"
 

@@ -75,7 +75,7 @@ class TestASearch:
     async def test_has_a_group_of_each_source_in_their_order(self) -> None:
         first, second = Shelf("one"), Shelf("two")
         asked = Asked(somebody(), "q", 3)
-        groups = await MentionSearch([first, second]).search(asked)
+        groups = await MentionSearch([first, second]).find(asked)
         assert [(each.source.source, each.status) for each in groups] == [
             ("one", "ok"),
             ("two", "ok"),
@@ -98,7 +98,7 @@ class TestASearch:
     ) -> None:
         bad, good = Shelf("bad", answer), Shelf("good")
         with capture_logs() as lines:
-            groups = await MentionSearch([bad, good], seconds=0.05).search(
+            groups = await MentionSearch([bad, good], seconds=0.05).find(
                 Asked(somebody(), SECRET, 5)
             )
         assert [each.status for each in groups] == [status, "ok"]
@@ -116,7 +116,7 @@ class TestASearch:
     @pytest.mark.parametrize("status", ["not_configured", "unsupported_scope"])
     async def test_says_what_a_source_is_not_for_and_nobody_is_warned(self, status: Any) -> None:
         with capture_logs() as lines:
-            groups = await MentionSearch([Shelf(answer=failing(SourceFailed(status)))]).search(
+            groups = await MentionSearch([Shelf(answer=failing(SourceFailed(status)))]).find(
                 Asked(somebody(), "q", 5)
             )
         assert [each.status for each in groups] == [status]
@@ -126,7 +126,7 @@ class TestASearch:
         async def many() -> Sequence[Found]:
             return [thing(f"{n % 3}", "x\n" * LONGEST_TITLE, "/" * 1000) for n in range(9)]
 
-        groups = await MentionSearch([Shelf("one", many), Shelf("two", many)]).search(
+        groups = await MentionSearch([Shelf("one", many), Shelf("two", many)]).find(
             Asked(somebody(), "q", 5)
         )
         assert [str(found.ref) for found in groups[0].results] == [
@@ -152,7 +152,7 @@ class TestASearch:
 
         shelves = [Shelf(f"s{n}", answer) for n in range(6)]
         searching = asyncio.create_task(
-            MentionSearch(shelves, seconds=LONG).search(Asked(somebody(), "q", 5))
+            MentionSearch(shelves, seconds=LONG).find(Asked(somebody(), "q", 5))
         )
         for shelf in shelves[:AT_ONCE]:
             await shelf.begun.wait()
@@ -171,7 +171,7 @@ class TestASearch:
         search = MentionSearch([shelf], seconds=LONG)
         ada, bob = somebody(), somebody()
         searching = [
-            asyncio.create_task(search.search(Asked(who, "q", 5))) for who in (ada, ada, bob)
+            asyncio.create_task(search.find(Asked(who, "q", 5))) for who in (ada, ada, bob)
         ]
         while len(shelf.asked) < 2:  # noqa: ASYNC110 - hers and his
             await asyncio.sleep(0)
@@ -185,7 +185,7 @@ class TestASearch:
     async def test_gives_up_all_sources_with_whoever_asked(self) -> None:
         shelves = [Shelf(f"s{n}", for_ever) for n in range(3)]
         search = MentionSearch(shelves, seconds=LONG)
-        searching = asyncio.create_task(search.search(Asked(somebody(), "q", 5)))
+        searching = asyncio.create_task(search.find(Asked(somebody(), "q", 5)))
         for shelf in shelves:
             await shelf.begun.wait()
         searching.cancel()
