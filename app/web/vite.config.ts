@@ -19,7 +19,10 @@ export default defineConfig({
     proxy: Object.fromEntries(
       [
         "/me",
+        "/runtime",
         "/memories",
+        "/mentions",
+        "/models",
         "/approvals",
         "/connections",
         "/threads",

@@ -94,11 +94,11 @@ function Pages() {
     );
   }
   return (
-    <SessionGate>
-      <LiveProvider>
+    <LiveProvider>
+      <SessionGate>
         <Routes />
-      </LiveProvider>
-    </SessionGate>
+      </SessionGate>
+    </LiveProvider>
   );
 }
 

@@ -22,3 +22,8 @@ export interface Runtime {
 export function fetchRuntime(signal: AbortSignal): Promise<Runtime> {
   return ask<Runtime>("/runtime", { signal });
 }
+
+/** Have the deployment start the service anew; for operators, where `/me` says that it can. */
+export function restart(): Promise<unknown> {
+  return ask("/admin/restart", { method: "POST" });
+}

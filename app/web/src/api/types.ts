@@ -13,7 +13,10 @@ export interface Me {
   own_servers?: boolean;
   /** Whether an operator has put the account on hold: it can be read, and left. */
   state?: "active" | "suspended";
+  /** How the parts of the service stood as it was asked. */
   runtime?: Runtime;
+  /** Whether the deployment offers a restart, and this person may ask for it. */
+  can_restart?: boolean;
 }
 
 /** The agent's state as the client reads it. */
@@ -46,6 +49,8 @@ export interface Failure {
 
 /** A run with Stoa's own fields beside LangGraph's. */
 export type StoaRun = Run & {
+  /** The graph that answers, by its name. */
+  graph_id?: string;
   state?: RunState;
   error?: Failure | null;
   /** When it was asked to stop. */

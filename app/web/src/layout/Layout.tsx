@@ -9,9 +9,9 @@ import { InboxLink, OpenCount } from "../approvals/InboxLink";
 import { useOpenCount } from "../approvals/useApprovals";
 import icon from "../icon.svg";
 import { AccountMenu } from "../session/AccountMenu";
-import { RuntimeAlert } from "../runtime/RuntimeAlert";
 import { OfflineNotice } from "../session/OfflineNotice";
 import { ThreadList } from "../threads/ThreadList";
+import { Frame } from "./Frame";
 import classes from "./Layout.module.css";
 
 interface LayoutProps {
@@ -74,51 +74,50 @@ export function Layout({ activeId, children }: LayoutProps) {
   const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
 
   return (
-    <div className={classes.frame}>
-      <RuntimeAlert />
+    <Frame>
       <div className={classes.layout}>
-      <a className={classes.skip} href="#content">
-        {t("nav.skip")}
-      </a>
-      {isNarrow ? (
-        <nav className={classes.bar} aria-label={t("app.name")}>
-          <MenuButton isOpen={opened} onOpen={drawer.open} />
-          <Brand />
-          <ActionIcon
-            component={Link}
-            href="/"
-            variant="subtle"
-            color="gray"
-            size={44}
-            aria-label={t("nav.newChat")}
+        <a className={classes.skip} href="#content">
+          {t("nav.skip")}
+        </a>
+        {isNarrow ? (
+          <nav className={classes.bar} aria-label={t("app.name")}>
+            <MenuButton isOpen={opened} onOpen={drawer.open} />
+            <Brand />
+            <ActionIcon
+              component={Link}
+              href="/"
+              variant="subtle"
+              color="gray"
+              size={44}
+              aria-label={t("nav.newChat")}
+            >
+              <IconPencilPlus />
+            </ActionIcon>
+          </nav>
+        ) : (
+          <aside className={classes.aside}>
+            <Brand />
+            <Sidebar activeId={activeId} onOpen={drawer.close} />
+          </aside>
+        )}
+        {isNarrow && (
+          <Drawer
+            opened={opened}
+            onClose={drawer.close}
+            title={<Brand />}
+            size={320}
+            lockScroll={false}
+            closeButtonProps={{ "aria-label": t("nav.close"), size: 44, iconSize: 20 }}
+            classNames={{ content: classes.drawer ?? "", body: classes.drawerBody ?? "" }}
           >
-            <IconPencilPlus />
-          </ActionIcon>
-        </nav>
-      ) : (
-        <aside className={classes.aside}>
-          <Brand />
-          <Sidebar activeId={activeId} onOpen={drawer.close} />
-        </aside>
-      )}
-      {isNarrow && (
-        <Drawer
-          opened={opened}
-          onClose={drawer.close}
-          title={<Brand />}
-          size={320}
-          lockScroll={false}
-          closeButtonProps={{ "aria-label": t("nav.close"), size: 44, iconSize: 20 }}
-          classNames={{ content: classes.drawer ?? "", body: classes.drawerBody ?? "" }}
-        >
-          <Sidebar activeId={activeId} onOpen={drawer.close} />
-        </Drawer>
-      )}
-      <main id="content" className={classes.main} tabIndex={-1}>
-        <OfflineNotice />
-        {children}
-      </main>
+            <Sidebar activeId={activeId} onOpen={drawer.close} />
+          </Drawer>
+        )}
+        <main id="content" className={classes.main} tabIndex={-1}>
+          <OfflineNotice />
+          {children}
+        </main>
       </div>
-    </div>
+    </Frame>
   );
 }

@@ -46,7 +46,7 @@ function keeper(queries: QueryClient): (event: LiveEvent) => void {
       // What was asked for before may be answered after this, and would say less.
       void queries.cancelQueries({ queryKey: LIMITS_KEY });
       queries.setQueryData<Limits>(LIMITS_KEY, data as Limits);
-    } else if (name === "runtime") keepRuntime(queries, data as Runtime, { isStream: true });
+    } else if (name === "runtime") keepRuntime(queries, data as Runtime);
     else if (name === "run") refresh((data as RunChange).thread_id);
     else if (name === "approval") {
       noteNews(queries, [data as ApprovalEvent]);

@@ -3,6 +3,7 @@ import { useDocumentTitle } from "@mantine/hooks";
 import { useTranslation } from "react-i18next";
 
 import { forgetDrafts } from "../chat/drafts";
+import { Frame } from "../layout/Frame";
 import { Page } from "../layout/Page";
 import { Standalone } from "../layout/Standalone";
 import { useMe } from "../session/useMe";
@@ -14,18 +15,20 @@ export default function SuspendedPage() {
   const { data: me } = useMe();
   useDocumentTitle(`${t("data.suspended.title")} – ${t("app.name")}`);
   return (
-    <Standalone>
-      <Page title={t("data.suspended.title")}>
-        <Alert color="red">{t("data.suspended.text")}</Alert>
-        <DataSections />
-        {me?.sign_out_url != null && (
-          <div>
-            <Button component="a" href={me.sign_out_url} variant="default" onClick={forgetDrafts}>
-              {t("data.suspended.signOut")}
-            </Button>
-          </div>
-        )}
-      </Page>
-    </Standalone>
+    <Frame>
+      <Standalone>
+        <Page title={t("data.suspended.title")}>
+          <Alert color="red">{t("data.suspended.text")}</Alert>
+          <DataSections />
+          {me?.sign_out_url != null && (
+            <div>
+              <Button component="a" href={me.sign_out_url} variant="default" onClick={forgetDrafts}>
+                {t("data.suspended.signOut")}
+              </Button>
+            </div>
+          )}
+        </Page>
+      </Standalone>
+    </Frame>
   );
 }

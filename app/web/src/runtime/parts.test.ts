@@ -30,10 +30,16 @@ describe("what is known of the parts", () => {
     expect(withNews(all(lost), all(back), { isStream: true })).toEqual(all(back));
   });
 
-  it("loses what the stream does not name, and not what another answer leaves out", () => {
+  it("loses a connection that the stream does not name, and none that another answer leaves out", () => {
     const own = part("connection:notes", 7, "unavailable", "mcp_exited");
     expect(withNews(all(lost, own), all(lost), { isStream: true })).toEqual(all(lost));
     expect(withNews(all(lost, own), all(lost), { isStream: false })).toEqual(all(lost, own));
+  });
+
+  it("keeps what is lost, though a stream that has just begun does not know of it", () => {
+    const away = part("database", 9, "unavailable", "database_unreachable");
+    expect(withNews(all(lost), all(away), { isStream: true })).toEqual(all(away, lost));
+    expect(withNews(all(away, lost), all(), { isStream: true })).toEqual(all(away, lost));
   });
 });
 
@@ -53,9 +59,28 @@ describe("what does not work", () => {
       part("connection:files", 1, "unavailable", "mcp_timeout"),
       part("connection:time", 1),
     );
-    expect(outageOf(parts)).toEqual({
+    expect(outageOf(parts)).toMatchObject({
       reasons: ["no_workers", "ollama_unreachable"],
-      servers: ["files", "notes"],
+      servers: [
+        { server: "files", reason: "timeout" },
+        { server: "notes", reason: "exited" },
+      ],
     });
+  });
+
+  it("is the whole service without a database, a worker or any model, else a part of it", () => {
+    const failing = part("model:a", 1, "unavailable", "ollama_unreachable");
+    const isWhole = (...parts: RuntimeComponent[]) => outageOf(all(...parts))?.isWhole;
+    expect(isWhole(part("database", 1, "unavailable"), part("model:a", 1))).toBe(true);
+    expect(isWhole(part("workers", 1, "unavailable"), part("model:a", 1))).toBe(true);
+    expect(isWhole(part("workers", 1), failing)).toBe(true);
+    expect(isWhole(part("workers", 1), failing, part("model:b", 1))).toBe(false);
+    expect(isWhole(part("workers", 1), failing, part("model:b", 1, "degraded"))).toBe(false);
+    expect(isWhole(part("connection:notes", 1, "unavailable"))).toBe(false);
+  });
+
+  it("keeps what is sent from being taken only where there is no database", () => {
+    expect(outageOf(all(part("workers", 1, "unavailable")))?.isTaken).toBe(true);
+    expect(outageOf(all(part("database", 1, "unavailable")))?.isTaken).toBe(false);
   });
 });

@@ -7,12 +7,13 @@ import { CONNECTIONS_KEY, keepConnection } from "./connectionCache";
 const POLL_MS = 3_000;
 const LIVE_POLL_MS = 60_000;
 
-/** The person's connections, as they change, while the page is looked at. */
-export function useConnections() {
-  const isLive = useLive(true) === "open";
+/** The person's connections, as they change, while they are wanted. */
+export function useConnections(isWanted = true) {
+  const isLive = useLive(isWanted) === "open";
   const query = useQuery({
     queryKey: CONNECTIONS_KEY,
     queryFn: ({ signal }) => fetchConnections(signal),
+    enabled: isWanted,
     refetchInterval: isLive ? LIVE_POLL_MS : POLL_MS,
   });
   return { ...query, isLive };

@@ -3,17 +3,27 @@ import type { runtime as english } from "../en/runtime";
 /** Was gesagt wird, solange ein Teil des Dienstes nicht arbeitet. */
 export const runtime: typeof english = {
   title: "Der Dienst kann gerade nicht antworten",
+  partTitle: "Ein Teil des Dienstes arbeitet gerade nicht",
   operatorActs: "Wer den Dienst betreibt, muss danach sehen.",
-  kept: "Ihre Chats und Entwürfe sind sicher. Was Sie senden, wartet, bis es an der Reihe ist.",
-  server: "Ihre Verbindung zu „{{server}}“ funktioniert nicht.",
+  kept: "Ihre Chats und Entwürfe sind sicher.",
+  waits: "Was Sie senden, wird beantwortet, sobald es wieder geht.",
+  server: "Ihre Verbindung zu „{{server}}“ funktioniert nicht: {{reason}}.",
+  reconnect: "Neu verbinden",
+  reconnectTo: "Neu verbinden mit {{server}}",
+  stillDead:
+    "Es wurde noch einmal versucht. Die Verbindung zu „{{server}}“ funktioniert weiterhin nicht.",
   look: "Modelle und Worker",
+  restart: "Dienst neu starten",
+  restarting: "Der Neustart ist angefordert. Sobald der Dienst wieder arbeitet, verschwindet dies.",
+  restartFailed: "Der Neustart hat nicht begonnen.",
+  restartRefused: "Was dafür eingerichtet ist, hat ihn nicht angenommen: Starten Sie den Dienst dort neu.",
   reason: {
     database_unreachable: "Seine Datenbank ist nicht erreichbar.",
     no_workers: "Es läuft nichts, das an Antworten arbeiten könnte.",
     worker_lost: "Was an Antworten arbeitet, ist stehen geblieben.",
-    ollama_unreachable: "Das Sprachmodell ist nicht erreichbar.",
-    model_missing: "Das Sprachmodell ist nicht installiert.",
-    model_failing: "Das Sprachmodell versagt immer wieder.",
+    ollama_unreachable: "Ein Sprachmodell ist nicht erreichbar.",
+    model_missing: "Ein Sprachmodell ist nicht installiert.",
+    model_failing: "Ein Sprachmodell versagt immer wieder.",
     other: "Ein Teil davon arbeitet nicht.",
   },
   todo: {
@@ -23,9 +33,9 @@ export const runtime: typeof english = {
     worker_lost:
       "Der letzte Worker ist gestorben und sein Lease abgelaufen: Starten Sie einen (stoa worker), und sehen Sie in sein Log.",
     ollama_unreachable:
-      "Der Modellserver antwortet nicht: Starten Sie Ollama, oder berichtigen Sie seine Adresse (STOA_OLLAMA_URL).",
-    model_missing: "Der Modellserver hat das Modell nicht: Laden Sie es dort (ollama pull).",
-    model_failing: "Der Modellserver versagt immer wieder: Sehen Sie in sein Log.",
+      "Ein Modellserver antwortet nicht: Starten Sie Ollama, oder berichtigen Sie seine Adresse (STOA_OLLAMA_URL oder die seines Pools).",
+    model_missing: "Ein Modellserver hat sein Modell nicht: Laden Sie es dort (ollama pull).",
+    model_failing: "Ein Modellserver versagt immer wieder: Sehen Sie in sein Log.",
     other: "Ein Teil des Dienstes arbeitet nicht: Sehen Sie in die Logs.",
   },
 };
