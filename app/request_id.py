@@ -23,11 +23,12 @@ META: Final = "stoa/request_id"
 """Its name in the ``_meta`` of a tool's call."""
 
 _NAME = "request_id"
-_SANE = re.compile(rb"[A-Za-z0-9._-]{8,64}")
+_SANE = re.compile(rb"[0-9A-Fa-f-]{8,64}")
+"""A number, as UUIDs and trace ids are: words would be what somebody wrote, and a key a secret."""
 
 
 def taken_or_made(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """The one that a request carries, if it is short and harmless, or a new one."""
+    """The one that a request carries, if it is a number as such ids are, or a new one."""
     given = [value for name, value in headers if name == HEADER.lower().encode()]
     if len(given) == 1 and _SANE.fullmatch(given[0]):
         return given[0].decode()

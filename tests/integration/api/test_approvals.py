@@ -273,7 +273,7 @@ class TestAQuestionThatIsSomebodyElses:
             (b"x" * 300_000, "text/plain"),
             (b"", "application/json"),
         ):
-            headers = {"X-Request-Id": "the-same-for-both", "Content-Type": kind}
+            headers = {"X-Request-Id": "5a3e0f0b0c", "Content-Type": kind}
             theirs, unknown = [
                 await stranger.post(f"/approvals/{each}", content=content, headers=headers)
                 for each in (hers, uuid4())

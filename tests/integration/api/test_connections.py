@@ -431,7 +431,7 @@ class TestSomebodyElsesServer:
                     method,
                     path.format(server=server),
                     json=body if method != "GET" else None,
-                    headers={"X-Request-Id": "the-same-for-both"},
+                    headers={"X-Request-Id": "5a3e0f0b0c"},
                 )
                 for server in ("hers", "nobodys", "NO-NAME", "a%00b")
             ]

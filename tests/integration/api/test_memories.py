@@ -95,7 +95,7 @@ class TestAPersonsMemories:
     async def test_are_answered_to_others_like_unknown_ones(self, service: RunningService) -> None:
         alice, bob = service.client("keeps"), service.client("pries")
         memory = await remember(alice, FACT)
-        same = {"X-Request-Id": "the-same-for-both"}
+        same = {"X-Request-Id": "5a3e0f0b0c"}
         for method, body in (("GET", None), ("PATCH", {"content": "Mine."}), ("DELETE", None)):
             answers = [
                 await bob.request(method, f"/memories/{each}", json=body, headers=same)

@@ -12,7 +12,7 @@ import httpx
 
 from tests.support.service import RunningService
 
-REQUEST_ID = {"X-Request-Id": "the-same-for-both"}
+REQUEST_ID = {"X-Request-Id": "5a3e0f0b0c"}
 
 
 async def routes(http: httpx.AsyncClient) -> list[tuple[str, str, dict[str, Any]]]:
