@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.agent.gate import Permissions
+    from app.agent.mentioned import Quoted
     from app.agent.speakers import Speaker
 
 
@@ -32,6 +33,14 @@ class Recall(Protocol):
         ...
 
 
+class Mentions(Protocol):
+    """Reads what the run's user points at."""
+
+    async def read(self, refs: Sequence[str]) -> Sequence[Quoted]:
+        """What there is to say of each, in their order; what cannot be read says so."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Equipment:
     """One run's tools and memory."""
@@ -40,6 +49,7 @@ class Equipment:
     missing: Sequence[Unavailable] = ()
     """Servers whose tools would be there if they could be reached."""
     memory: Recall | None = None
+    mentions: Mentions | None = None
     speaker: Speaker | None = None
     """The model that the run has chosen; None: the graph's own."""
     sees_images: bool = False

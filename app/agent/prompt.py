@@ -10,6 +10,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
 from app.agent.history import answered
+from app.agent.mentioned import MENTION_SHARE, before_newest, quotation, refs_of
 from app.agent.tool_results import readable_results
 from app.agent.trimming import newest_turns
 
@@ -39,23 +40,43 @@ _MISSING = "These tool servers cannot be used just now; say so if the person nee
 async def build_prompt(
     messages: Sequence[BaseMessage], system_prompt: Path, tokens: int, run: Equipment
 ) -> list[BaseMessage]:
-    """The system prompt, read anew each time, and the newest turns that fit the window."""
+    """The system prompt, read anew each time, and the newest turns that fit the window.
+
+    Before what the person said last stands what that points at.
+    """
     system = await asyncio.to_thread(system_prompt.read_text, encoding="utf-8")
     asked = _ASKED if any(tool.policy is not None for tool in run.tools.values()) else ""
     parts = [system, asked, _missing(run.missing), await _remembered(messages, tokens, run)]
     first = SystemMessage("\n\n".join(part for part in parts if part))
-    left = tokens - count_tokens_approximately([first])
+    quoted = await _mentioned(messages, tokens, run)
+    left = tokens - count_tokens_approximately([each for each in (first, quoted) if each])
     readable = readable_results(answered(messages), left, sees_images=run.sees_images)
-    return [first, *newest_turns(readable, left, count_tokens_approximately)]
+    turns = newest_turns(readable, left, count_tokens_approximately)
+    return [first, *before_newest(turns, quoted)]
+
+
+async def _mentioned(
+    messages: Sequence[BaseMessage], tokens: int, run: Equipment
+) -> HumanMessage | None:
+    """What the person's newest message points at. It is read for the model, and stored nowhere."""
+    said = _newest_said(messages)
+    refs = [] if said is None else refs_of(said)
+    if run.mentions is None or not refs:
+        return None
+    return quotation(await run.mentions.read(refs), tokens // MENTION_SHARE)
 
 
 async def _remembered(messages: Sequence[BaseMessage], tokens: int, run: Equipment) -> str:
-    said = next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
+    said = _newest_said(messages)
     if run.memory is None or said is None or not said.text:
         return ""
     memories = await run.memory.recall(said.text, tokens // MEMORY_SHARE)
     quoted = (f"- {json.dumps(memory, ensure_ascii=False)}" for memory in memories)
     return "\n".join([_REMEMBERED, *quoted]) if memories else ""
+
+
+def _newest_said(messages: Sequence[BaseMessage]) -> HumanMessage | None:
+    return next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
 
 
 def _missing(servers: Sequence[Unavailable]) -> str:

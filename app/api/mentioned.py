@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.agent.graphs import AGENT
+from app.agent.speakers import MODEL
 from app.api.run_schemas import RunConfig
 from app.mentions.checking import mentioned_model, mentions_in
 from app.runs.thread_graphs import graph_of
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from app.api.services import Services
     from tenancy.principal import Principal
 
-MODEL = "model"
-"""The key of ``config.configurable`` that chooses a run's model."""
-
 
 def with_mentioned_model(services: Services, body: RunCreate) -> RunCreate:
     """The same run with the model that its newest message points at, where none is chosen.
@@ -29,7 +27,7 @@ def with_mentioned_model(services: Services, body: RunCreate) -> RunCreate:
     """
     config = body.config or RunConfig.model_validate({})
     chosen = config.configurable or {}
-    if body.input is None or MODEL in chosen:
+    if body.input is None or chosen.get(MODEL) is not None:
         return body
     model = mentioned_model(body.input)
     if model is None or model not in services.mentions.check.models():

@@ -50,8 +50,8 @@ class TestAMessage:
         ada = idle.client("ada-points")
         thread = await titled(ada, "Plans")
         memory = (await ada.post("/memories", json={"content": "Has plans."})).json()["memory_id"]
-        refs = (f"thread:{thread}", f"memory:{memory}", "tool:stoa:time_now")
-        refs = (*refs, "model:smollm2:latest", f"thread:{thread}")
+        refs = [f"thread:{thread}", f"memory:{memory}", "tool:stoa:time_now"]
+        refs += ["model:smollm2:latest", f"thread:{thread}"]
         answer = await send(ada, [pointing(*refs)], way)
         assert answer.status_code == 200, answer.text
 
