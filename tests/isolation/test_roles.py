@@ -30,6 +30,7 @@ CONTENT = {
     "data_keys": ("wrapped",),
     "connections": (
         *("server", "url", "auth", "header", "credential", "listing", "listing_version"),
+        "readable",
         *("listed_for", "refreshing_until", "approval", "approval_version", "grant_version"),
     ),
     "authorizations": ("state_hash", "server", "sealed"),
@@ -76,7 +77,7 @@ SCHEDULING = {
         *("check_wanted_at", "checking_until", "standing_version", "failing_since"),
         "failing_reason",
     ),
-    "components": ("component", "epoch", "status", "reason", "occurred_at", "version"),
+    "components": ("component", "epoch", "status", "reason", "occurred_at"),
     "effects": ("started_at", "sent", "late_at"),
     "approvals": ("approval_id", "kind", "decision", "decided_at", "refusals"),
     "audit": (

@@ -36,6 +36,21 @@ async def standing(components: ComponentDatabase, name: str) -> tuple[str, str |
     return found.status, found.reason
 
 
+READY = "SELECT dispatch.publish_available('workers', $1)"
+
+
+class TestTheDatabase:
+    async def test_says_itself_that_it_works_by_its_clock(
+        self, stage: Stage, components: ComponentDatabase
+    ) -> None:
+        first, second = [await part(components, "database") for _ in range(2)]
+        assert first is not None
+        assert second is not None
+        assert (first.status, first.reason, first.occurred_at) == ("available", None, None)
+        now = await stage.value("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+        assert first.version < second.version <= now
+
+
 class TestWorkers:
     async def test_are_not_spoken_of_before_one_has_passed_its_checks(
         self, stage: Stage, components: ComponentDatabase
@@ -72,6 +87,39 @@ class TestWorkers:
         found = await part(components, "workers")
         assert found == Component("workers", "available", None, None, lost.version + 1)
         assert lost.version == before.version + 1
+
+    async def test_that_only_begin_are_nobody_to_do_the_work(
+        self, stage: Stage, components: ComponentDatabase
+    ) -> None:
+        await components.publish_worker(stage.worker)
+        await stage.dispatch.retire_worker(stage.worker)
+        other = await make_worker(stage.dispatch)
+        assert await standing(components, "workers") == ("unavailable", "no_workers")
+        assert await components.publish_worker(other)
+        assert await standing(components, "workers") == ("available", None)
+
+    async def test_of_which_the_first_died_before_it_was_ready_are_lost(
+        self, stage: Stage, components: ComponentDatabase
+    ) -> None:
+        assert await part(components, "workers") is None
+        await expire_leases(stage.superuser)
+        assert await standing(components, "workers") == ("unavailable", "worker_lost")
+
+    async def test_are_available_whoever_of_the_first_look_and_the_first_worker_comes_first(
+        self, stage: Stage, components: ComponentDatabase
+    ) -> None:
+        """A look finds nobody; before it says so the first worker is ready, and says so."""
+        assert await part(components, "workers") is None
+        await stage.superuser.execute("UPDATE workers SET lease_until = clock_timestamp()")
+        async with stage.superuser.transaction():
+            await stage.superuser.execute(READY, stage.worker)
+            looking = asyncio.create_task(part(components, "workers"))
+            async with asyncio.timeout(30):
+                while not await stage.value(WAITS_FOR_A_ROW):  # noqa: ASYNC110 - the database knows
+                    await asyncio.sleep(0.01)
+        found = await looking
+        assert found is not None
+        assert found.status == "available"
 
     async def test_are_there_as_long_as_one_is(
         self, stage: Stage, components: ComponentDatabase
@@ -183,6 +231,43 @@ class TestAPool:
         assert await standing(components, "model:one") == ("degraded", "ollama_unreachable")
         await stage.pools.reopen("one")
         assert await standing(components, "model:one") == ("available", None)
+
+    async def test_that_fails_as_the_other_does_leaves_no_model(
+        self, stage: Stage, components: ComponentDatabase
+    ) -> None:
+        """Each of two looks takes out one of the pools, and neither has seen the other's."""
+        await stage.pools.declare([pool("one"), pool("two")])
+        for name in ("one", "two"):
+            await components.pool_checked(name, stage.worker, None)
+        async with stage.superuser.transaction():
+            await stage.superuser.execute(
+                "SELECT dispatch.pool_checked('one', NULL, 'unreachable')"
+            )
+            looking = asyncio.create_task(components.pool_checked("two", None, "unreachable"))
+            async with asyncio.timeout(30):
+                while not await stage.value(WAITS_FOR_A_ROW):  # noqa: ASYNC110 - the database knows
+                    await asyncio.sleep(0.01)
+        assert await looking
+        for name in ("one", "two"):
+            found = await standing(components, f"model:{name}")
+            assert found == ("unavailable", "ollama_unreachable")
+
+    async def test_that_fails_while_a_worker_begins_is_not_told_to_be_well(
+        self, stage: Stage, components: ComponentDatabase
+    ) -> None:
+        """The worker's look has found it well, before it was taken out."""
+        await stage.pools.declare([pool("one")])
+        await components.pool_checked("one", stage.worker, None)
+        async with stage.superuser.transaction():
+            await stage.superuser.execute(
+                "SELECT dispatch.pool_checked('one', NULL, 'unreachable')"
+            )
+            beginning = asyncio.create_task(components.pool_checked("one", uuid4(), None))
+            async with asyncio.timeout(30):
+                while not await stage.value(WAITS_FOR_A_ROW):  # noqa: ASYNC110 - the database knows
+                    await asyncio.sleep(0.01)
+        assert not await beginning
+        assert await standing(components, "model:one") == ("unavailable", "ollama_unreachable")
 
     async def test_that_is_no_more_is_not_spoken_of_and_begins_beyond_where_it_ended(
         self, stage: Stage, components: ComponentDatabase
