@@ -15,12 +15,13 @@ def build_transport(url: str) -> httpx.AsyncHTTPTransport:
     """
     secure = httpx.URL(url).scheme == "https"
     return httpx.AsyncHTTPTransport(
-        verify=_tls() if secure else False,
+        verify=tls() if secure else False,
         trust_env=False,
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
     )
 
 
 @lru_cache(maxsize=1)
-def _tls() -> ssl.SSLContext:
+def tls() -> ssl.SSLContext:
+    """The authorities that this machine trusts."""
     return ssl.create_default_context()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.settings import PoolSettings, Settings, SettingsError
-from app.sharing import declared_pools, default_limits, default_pool, full_name
+from app.sharing import chat_models, declared_pools, default_limits, default_pool, full_name
 
 FIRST = {"name": "first", "url": "http://one.test:11434"}
 SECOND = {"name": "second", "url": "http://two.test:11434"}
@@ -120,3 +120,37 @@ def test_everybodys_limits_are_the_settings() -> None:
     assert limits["running"] == 2
     assert limits["tokens_per_day"] == 100
     assert limits["tokens_per_month"] is None
+
+
+class TestTheModelsToChooseFrom:
+    def test_are_those_of_the_pools_with_the_default_one_first(self) -> None:
+        large = {"model": "large:8b", "context": 8192, "output": 2048, "provider": "far"}
+        first, second = chat_models(
+            settings(
+                {**SECOND, **large},
+                FIRST,
+                {"name": "third", "url": "http://three.test", **large},
+                model_images=True,
+            )
+        )
+        assert (first.model, first.is_default, first.images) == ("smollm2:latest", True, True)
+        assert (second.model, second.is_default, second.images) == ("large:8b", False, None)
+        assert (second.context, second.prompt_tokens, second.provider) == (8192, 6144, "far")
+        assert [pool.pool for pool in second.pools] == ["second", "third"]
+
+    def test_are_without_the_one_that_measures_texts(self) -> None:
+        (only,) = chat_models(settings(embedding_model="minilm"))
+        assert only.model == "smollm2:latest"
+        (only,) = chat_models(settings(embedding_model="smollm2"))
+        assert only.model == "smollm2:latest"
+
+    def test_read_images_as_their_pool_says(self) -> None:
+        (only,) = chat_models(settings({**FIRST, "images": False}, model_images=True))
+        assert only.images is False
+
+    @pytest.mark.parametrize(
+        "said", [{"images": True}, {"provider": "far"}], ids=["images", "whose"]
+    )
+    def test_are_each_the_same_wherever_a_call_goes(self, said: dict[str, Any]) -> None:
+        with pytest.raises(SettingsError, match="first and second have the same model"):
+            declared_pools(settings(FIRST, {**SECOND, **said}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -11,6 +10,7 @@ import httpx
 
 from app.models.catalogue.bounded import NotWhole, TooMuch, read_raw, unpacked
 from app.models.catalogue.prices import MOST_BYTES, CatalogueInvalid
+from app.models.connection import tls
 
 SECONDS = 30.0
 """How long a download may take altogether."""
@@ -53,7 +53,7 @@ def _read(path: Path) -> bytes:
 
 async def _download(url: str) -> bytes:
     # A redirect may lead from http to https, so certificates are checked in any case.
-    transport = httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), trust_env=False)
+    transport = httpx.AsyncHTTPTransport(verify=tls(), trust_env=False)
     async with (
         httpx.AsyncClient(
             transport=transport,
