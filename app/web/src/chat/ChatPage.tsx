@@ -4,6 +4,8 @@ import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { useLocation } from "wouter";
 
+import { keepChoice } from "../models/modelChoices";
+import { useChosenModel } from "../models/useModels";
 import { useMe } from "../session/useMe";
 import { THREADS_KEY } from "../threads/useThreads";
 import classes from "./ChatPage.module.css";
@@ -65,14 +67,19 @@ export function ChatPage({ threadId }: { threadId: string | null }) {
   const [, navigate] = useLocation();
   const { data: me } = useMe();
   const userId = me?.user_id ?? "";
+  const model = useChosenModel(userId, threadId);
   const conversation = useConversation({
     threadId,
+    model: model.asked,
     onThreadCreated: (id) => {
+      if (model.chosen !== undefined) keepChoice(userId, id, model.chosen);
       navigate(`/chat/${id}`, { replace: true });
     },
     onReturned: (id, text) => {
       // Before what was typed meanwhile.
       writeDraft(userId, id, [text, readDraft(userId, id)].filter(Boolean).join("\n"));
+      // It may be the model that was refused.
+      model.look();
     },
   });
   const { messages, isLoading, isAnswering, loadProblem, ending } = conversation;
@@ -110,6 +117,7 @@ export function ChatPage({ threadId }: { threadId: string | null }) {
         canStop={conversation.canStop}
         mishap={conversation.mishap}
         refused={conversation.refused}
+        model={conversation.isModelFree ? model : null}
         onSend={conversation.send}
         onStop={conversation.stop}
       />

@@ -3,6 +3,8 @@ import { IconClock, IconPlayerStopFilled, IconScissors } from "@tabler/icons-rea
 import { memo } from "react";
 import { useTranslation } from "react-i18next";
 
+import { MentioningText } from "../mentions/MentioningText";
+import { sentRefs } from "../mentions/mentionText";
 import { CopyButton } from "./CopyButton";
 import { incompleteText } from "./incompleteText";
 import { Markdown } from "./Markdown";
@@ -45,7 +47,13 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
       aria-busy={isGrowing}
     >
       <div className={classes.body}>
-        {isHuman ? <p className={classes.typed}>{text}</p> : <Markdown text={text} />}
+        {isHuman ? (
+          <p className={classes.typed}>
+            <MentioningText text={text} refs={sentRefs(message)} />
+          </p>
+        ) : (
+          <Markdown text={text} />
+        )}
       </div>
       {!isGrowing && <Mark message={message} isQueued={isQueued} />}
       {!isGrowing && (

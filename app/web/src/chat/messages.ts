@@ -3,9 +3,17 @@ import type { Message } from "@langchain/langgraph-sdk";
 /** A message that is being written by the person here. */
 export type HumanMessage = Extract<Message, { type: "human" }> & { id: string };
 
-/** A message from what was typed; its id is ours, so the stored one takes the shown one's place. */
-export function humanMessage(text: string): HumanMessage {
-  return { type: "human", id: crypto.randomUUID(), content: text };
+/**
+ * A message from what was typed, and from what it mentions; its id is ours, so the stored one takes the
+ * shown one's place.
+ */
+export function humanMessage(text: string, mentions: readonly string[] = []): HumanMessage {
+  return {
+    type: "human",
+    id: crypto.randomUUID(),
+    content: text,
+    ...(mentions.length > 0 && { additional_kwargs: { mentions } }),
+  };
 }
 
 /** The text of a message, whether it is a string or a list of content blocks. */

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { isLimit, isRefusal, type Problem, toProblem } from "../api/problem";
 import { isOpen, pendingOf } from "../approvals/pending";
 import { useThreadApprovals } from "../approvals/useApprovals";
+import { mentionedModel, sentRefs } from "../mentions/mentionText";
 import { conversationItems } from "../toolcalls/toolCalls";
 import type { Refused } from "./againText";
 import { type WayOn, wayOn } from "./ending";
@@ -37,6 +38,8 @@ interface Unsent {
 
 interface ConversationOptions {
   threadId: string | null;
+  /** The model that answers, where one was chosen. */
+  model: string | undefined;
   onThreadCreated: (threadId: string) => void;
   /** This text was refused, or is to wait for a new sign-in: it belongs back where it was written. */
   onReturned: (threadId: string | null, text: string) => void;
@@ -54,7 +57,8 @@ export interface Ending {
 }
 
 /** One thread's conversation: what was said, what is being said, and how to go on. */
-export function useConversation({ threadId, onThreadCreated, onReturned }: ConversationOptions) {
+export function useConversation(options: ConversationOptions) {
+  const { threadId, model, onThreadCreated, onReturned } = options;
   const queries = useQueryClient();
   const [lastUnsent, setUnsent] = useState<Unsent | null>(null);
   const { stream, head, runs, isLost, isAnswering, current, finishing, ...run } = useRunStream({
@@ -94,10 +98,16 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
   const approvals = useThreadApprovals(threadId, isAsking);
   const pending = isAsking ? pendingOf(approvals, waiting.run_id) : [];
 
+  /** Which model answers a message: one that it mentions, or else the chosen one. */
+  function modelFor(message: HumanMessage | undefined): string | undefined {
+    if (!run.isModelFree) return undefined;
+    return (message && mentionedModel(sentRefs(message))) ?? model;
+  }
+
   function send(message: HumanMessage | null, from?: Checkpoint) {
     setUnsent(null);
     enqueueing.forget();
-    run.submit(message, from);
+    run.submit(message, from, modelFor(message ?? lastHumanMessage(placed)));
   }
 
   const retry = useMutation({
@@ -179,12 +189,13 @@ export function useConversation({ threadId, onThreadCreated, onReturned }: Conve
     lostTo: run.lostTo,
     /** Not while the first message of a new chat is on its way: there is nowhere to send to. */
     canSend: threadId !== null || !isAnswering,
-    send: (text: string) => {
-      const message = humanMessage(text);
+    isModelFree: run.isModelFree,
+    send: (text: string, mentions: readonly string[]) => {
+      const message = humanMessage(text, mentions);
       // The stream is taken by the answer; a message must be with the service at once all the same.
       if (threadId !== null && (isAnswering || isAnyActive(listed) || waiting !== undefined)) {
         if (isBeyondLimit) setUnsent(null);
-        enqueueing.send(message);
+        enqueueing.send(message, modelFor(message));
       } else send(message);
     },
     retry: () => {

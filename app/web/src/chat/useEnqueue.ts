@@ -2,10 +2,18 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { client } from "../api/client";
 import { toProblem } from "../api/problem";
+import { withModel } from "../models/resolve";
 import { type HumanMessage, messageText } from "./messages";
 import { rememberSent } from "./runInputs";
 import { STREAM_MODES } from "./streamModes";
 import { refreshThread } from "./threadQueries";
+
+interface Enqueued {
+  to: string;
+  message: HumanMessage;
+  /** Which model is to answer it; none is the default. */
+  model: string | undefined;
+}
 
 /**
  * Send a message while an answer is on its way: it takes its turn after what was sent before.
@@ -20,12 +28,13 @@ export function useEnqueue(
 ) {
   const queries = useQueryClient();
   const enqueue = useMutation({
-    mutationFn: ({ to, message }: { to: string; message: HumanMessage }) =>
+    mutationFn: ({ to, message, model }: Enqueued) =>
       client.runs.create(to, assistantId, {
         input: { messages: [message] },
         streamMode: STREAM_MODES,
         streamResumable: true,
         multitaskStrategy: "enqueue",
+        ...withModel(model),
       }),
     onSuccess: (run, { message }) => {
       rememberSent(queries, run, [message]);
@@ -37,8 +46,8 @@ export function useEnqueue(
   });
   const hasFailed = enqueue.isError && enqueue.variables.to === threadId;
   return {
-    send: (message: HumanMessage) => {
-      if (threadId !== null) enqueue.mutate({ to: threadId, message });
+    send: (message: HumanMessage, model: string | undefined) => {
+      if (threadId !== null) enqueue.mutate({ to: threadId, message, model });
     },
     forget: enqueue.reset,
     /** Why the last message was not taken, and when it was sent. */

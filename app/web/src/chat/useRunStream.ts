@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from "react";
 import { ASSISTANT_ID, client } from "../api/client";
 import { isLimit, type Problem, toProblem } from "../api/problem";
 import type { ConversationState } from "../api/types";
+import { withModel } from "../models/resolve";
 import { THREADS_KEY } from "../threads/useThreads";
 import { NO_TOOL_EVENTS, withToolEvent } from "../toolcalls/toolEvents";
 import { endingWith, type HumanMessage } from "./messages";
@@ -73,7 +74,8 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
   const runs = useRuns(threadId);
   const head = useThreadHead(threadId, runs.isSuccess);
   // A thread is gone on with by the graph that answered in it before.
-  const assistantId = lastRun(runs.data ?? [])?.assistant_id ?? ASSISTANT_ID;
+  const before = lastRun(runs.data ?? []);
+  const assistantId = before?.assistant_id ?? ASSISTANT_ID;
   // Refs, because the callbacks of a stream outlive the render that started it.
   const sending = useRef<Sent>(null);
   const shownThread = useRef(threadId);
@@ -165,15 +167,16 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
 
   /**
    * Have a message answered: a new one, or, from a checkpoint, one that the thread holds. Without a
-   * message, what is left to be run is run.
+   * message, what is left to be run is run. By a model, where one is named.
    */
-  function submit(message: HumanMessage | null, from?: Checkpoint) {
+  function submit(message: HumanMessage | null, from?: Checkpoint, model?: string) {
     const isNew = message !== null && from === undefined;
     sending.current = { message, isNew };
     setReading(null);
     setFailed(null);
     void stream.submit(isNew ? { messages: [message] } : null, {
       ...(from === undefined ? {} : { checkpoint: from }),
+      ...withModel(model),
       onDisconnect: "continue",
       streamResumable: true,
       ...(message && {
@@ -188,6 +191,8 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     head,
     runs,
     assistantId,
+    /** Whether what answers here lets the model be chosen, which graphs of an operator's do not. */
+    isModelFree: (before?.graph_id ?? ASSISTANT_ID) === ASSISTANT_ID,
     isLost,
     /** Why it is: a limit, where the service named one. */
     lostTo: isLost && isLimit(lost.problem) ? lost.problem : null,

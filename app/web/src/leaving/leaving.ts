@@ -1,4 +1,5 @@
 import { forgetDrafts } from "../chat/drafts";
+import { forgetChoices } from "../models/modelChoices";
 
 /*
  * Once an account is being erased, nothing of the page may go on: a stream or a question that comes
@@ -18,6 +19,7 @@ export function leavingPath(erasureId: string): string {
 /** Go there with all tabs of this browser. */
 export function goLeaving(erasureId: string, signOutUrl: string | null): void {
   forgetDrafts();
+  forgetChoices();
   localStorage.setItem(ERASURE_KEY, erasureId);
   if (signOutUrl !== null) localStorage.setItem(SIGN_OUT_KEY, signOutUrl);
   const channel = new BroadcastChannel(CHANNEL);

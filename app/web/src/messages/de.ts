@@ -1,5 +1,7 @@
 import type { Catalogue } from "./catalogue";
 import { data, leaving } from "./de/data";
+import { mentions } from "./de/mentions";
+import { models } from "./de/models";
 import { operator } from "./de/operator";
 import { runtime } from "./de/runtime";
 
@@ -735,6 +737,8 @@ export const de: Catalogue = {
   },
   data,
   leaving,
+  mentions,
+  models,
   operator,
   runtime,
 };

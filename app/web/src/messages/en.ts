@@ -1,4 +1,6 @@
 import { data, leaving } from "./en/data";
+import { mentions } from "./en/mentions";
+import { models } from "./en/models";
 import { operator } from "./en/operator";
 import { runtime } from "./en/runtime";
 
@@ -710,6 +712,8 @@ export const en = {
   },
   data,
   leaving,
+  mentions,
+  models,
   operator,
   runtime,
 };
