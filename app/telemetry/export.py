@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 PATH = "/v1/traces"
-END_SECONDS = 4.0
+END_SECONDS = 3.0
 """How long what is left may take to be sent at the end of a process."""
 
 
