@@ -62,6 +62,8 @@ class RunExecutor:
             async with Attempt(self._services, loaded, stop) as attempt:
                 outcome = await attempt.carry_out()
                 facts.say({"stoa.outcome": outcome.state.value, "stoa.code": outcome.code})
+                if outcome.code is not None:
+                    facts.fail()
                 if outcome is DRAINED:
                     await attempt.give_up()
                     return False
