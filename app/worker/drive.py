@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
 
 from langgraph.types import Command
 
@@ -15,13 +16,13 @@ from app.worker.begin import answers_that_are_due, go_on_from, run_config, threa
 from app.worker.decisions import answers_from, rows_of
 from app.worker.parts import langgraph_modes
 from app.worker.repair import PartialAnswer, repair_thread
-from app.worker.taps import Taps
+from app.worker.taps import TICK, Taps
 from tenancy.checkpoints.pool import Fence
 from tenancy.checkpoints.store import TenantStore
 from tenancy.errors import CheckpointNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.pregel import Pregel
@@ -77,19 +78,19 @@ class Drive:
             langgraph_modes(request.stream_modes),
             subgraphs=request.stream_subgraphs,
             take=self._take_part,
-            is_full=self._writer.is_full,
-            room=self._writer.room,
+            bounds=self._writer,
         )
-        steps = graph.astream(
+        ticks = graph.astream(
             graph_input,
-            taps.tapped(config),
+            taps.tapped(config, graph.store),
             context=request.context,
-            stream_mode="checkpoints",
+            stream_mode=TICK,
             durability="sync",
             control=self._stop,
         )
-        async for _ in steps:
-            await self._writer.room()
+        async with aclosing(cast("AsyncGenerator[Any]", ticks)):
+            async for _ in ticks:
+                await self._writer.room()
         if self._saver.is_interrupted:
             await self._take_interrupts(graph)
 

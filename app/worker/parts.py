@@ -2,8 +2,8 @@
 
 A part is ``(namespace, mode, data)``. Text deltas of one message are merged until they are
 flushed, and of the older mode's growing messages only the newest is kept; everything else is
-frozen to bytes at once, because a graph may change what it emitted (see ``taps.py``; states:
-``states.py``).
+frozen to bytes at once, if it is not already (``taps.py``), because a graph may change what it
+emitted. States: ``states.py``.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+import orjson
+
 from app.runs.events import CheckpointRef, Event
 from app.runs.state_templates import FrozenState, freeze_state, survives_storage
 from app.runs.wire import to_json
@@ -105,6 +107,8 @@ class StateEvents:
 
     def of_part(self, suffix: str, mode: str, data: Any) -> Event | StateEvent | None:  # noqa: ANN401
         """What one of LangGraph's parts becomes; None where the client asked for no such."""
+        if isinstance(data, orjson.Fragment):  # as it is shown, and frozen
+            return Event(f"{mode}{suffix}", to_json(data)) if mode in self.modes else None
         if mode == "checkpoints" or (mode == "debug" and data["type"] == "checkpoint"):
             return self._checkpoint(suffix, mode, data)
         if mode == "values":

@@ -1,37 +1,46 @@
 """Takes what a graph emits in the moment in which it does, before anybody can change it.
 
 LangGraph hands on what was emitted later and by reference: what consumes ``astream`` finds a value
-that the graph may have changed since. The ways to be there earlier are LangGraph's own business;
-this is the one place that knows them, and ``tests/unit/worker/test_taps.py`` tells when they are
-others.
+that the graph may have changed since. The ways to be there earlier are LangGraph's own business:
+this is the one place that knows them. A LangGraph that has others fails as the worker starts, or in
+``tests/unit/worker/test_taps.py``.
 """
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 from langchain_core.messages import BaseMessage
+from langgraph._internal._constants import (
+    CONFIG_KEY_CHECKPOINT_NS,
+    CONFIG_KEY_RUNTIME,
+    CONFIG_KEY_STREAM,
+    NS_SEP,
+)
 from langgraph.config import get_config
-from langgraph.pregel._messages import StreamMessagesHandler
+from langgraph.pregel._messages import StreamMessagesHandler, graph_namespace
 from langgraph.pregel.protocol import StreamProtocol
 from langgraph.runtime import Runtime
 
-from app.runs.wire import to_json
+from app.runs.wire import copy_of, to_json
+from app.worker.handover import Handover
+from app.worker.public import public
+from app.worker.states import STATE_MODES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine
+    from collections.abc import Callable, Collection
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.pregel.protocol import StreamChunk
+    from langgraph.store.base import BaseStore
 
+    from app.worker.handover import Bounds
     from app.worker.parts import Part
 
-_STREAM = "__pregel_stream"
-_RUNTIME = "__pregel_runtime"
-_NAMESPACE = "checkpoint_ns"
-_SEPARATOR = "|"
+TICK: Final = "updates"
+"""What to have LangGraph stream by itself, so that whoever drives the graph can let it wait: it
+comes as each task ends, costs nothing, and is not to be looked at."""
 
 
 class Taps:
@@ -40,10 +49,10 @@ class Taps:
     Args:
         modes: what is wanted of what LangGraph streams.
         subgraphs: whether what graphs within the graph emit is wanted too.
-        take: given each part, frozen or to be frozen before it returns; called on the loop.
-        is_full: whether too much is pending, in any thread.
-        room: waits until it is not. Threads wait for it; on the loop, the graph's driver does
-            between two steps.
+        take: given each part on the loop, frozen, or to be frozen before it returns: deltas of
+            messages, which are copies, and states that the loop itself emits.
+        bounds: how much may be pending. Threads wait while it is too much; on the loop, whoever
+            drives the graph does.
     """
 
     def __init__(
@@ -52,25 +61,25 @@ class Taps:
         *,
         subgraphs: bool,
         take: Callable[[Part], None],
-        is_full: Callable[[], bool],
-        room: Callable[[], Coroutine[Any, Any, None]],
+        bounds: Bounds,
     ) -> None:
         self._modes = frozenset(modes)
         self._subgraphs = subgraphs
-        self._take = take
-        self._is_full = is_full
-        self._room = room
-        self._loop = asyncio.get_running_loop()
+        self._handover = Handover(take, bounds)
 
-    def tapped(self, config: RunnableConfig) -> RunnableConfig:
-        """The configuration with which a graph emits into here."""
+    def tapped(self, config: RunnableConfig, store: BaseStore | None) -> RunnableConfig:
+        """The configuration with which a graph that has this store emits into here.
+
+        Given it, LangGraph takes itself for part of a graph that streams and has the store; it is
+        to be asked for :data:`TICK` alone.
+        """
         own = {
-            _STREAM: StreamProtocol(self._hear, cast("set[Any]", self._of_the_loop())),
-            _RUNTIME: Runtime(stream_writer=self._write),
+            CONFIG_KEY_STREAM: StreamProtocol(self._hear, cast("set[Any]", self._of_the_loop())),
+            CONFIG_KEY_RUNTIME: Runtime(store=store, stream_writer=self._write),
         }
         callbacks = list(cast("list[Any]", config.get("callbacks") or []))
         if "messages" in self._modes:
-            callbacks.append(StreamMessagesHandler(self._hear, subgraphs=True, parent_ns=()))
+            callbacks.append(_Messages(self._hear, subgraphs=self._subgraphs))
         return {
             **config,
             "configurable": {**config.get("configurable", {}), **own},
@@ -82,42 +91,52 @@ class Taps:
         return set(self._modes - {"messages", "custom"})
 
     def _write(self, data: Any) -> None:  # noqa: ANN401 - whatever a node emits
-        if "custom" in self._modes:
-            name = get_config()["configurable"].get(_NAMESPACE, "")
-            self._hear((tuple(name.split(_SEPARATOR)[:-1]), "custom", data))
+        if "custom" not in self._modes:
+            return
+        config = get_config()
+        # What a task calls has the task in its name, and is of its graph all the same.
+        if self._subgraphs or not graph_namespace(config["metadata"]):
+            name = config["configurable"][CONFIG_KEY_CHECKPOINT_NS]
+            namespace = tuple(name.split(NS_SEP)[:-1]) if self._subgraphs else ()
+            self._hear((namespace, "custom", data))
 
     def _hear(self, chunk: StreamChunk) -> None:
         namespace, mode, data = chunk
         if namespace and not self._subgraphs:
             return
-        part = (namespace, mode, _frozen(mode, data))
-        if self._is_on_the_loop():
-            self._take(part)
-            return
-        self._loop.call_soon_threadsafe(self._take, part)
-        if self._is_full():
-            asyncio.run_coroutine_threadsafe(self._room(), self._loop).result()
-
-    def _is_on_the_loop(self) -> bool:
-        try:
-            return asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            return False
+        if mode == "messages":
+            message, metadata = data
+            copy = _copied(message)
+            self._handover.put((namespace, mode, (copy, copy_of(metadata))), len(message.text))
+        elif mode in STATE_MODES and not namespace and self._handover.is_here():
+            self._handover.put((namespace, mode, data), 0)  # frozen as it is taken, now
+        else:
+            frozen = to_json(public(mode, data))
+            self._handover.put((namespace, mode, orjson.Fragment(frozen)), len(frozen))
 
 
-def _frozen(mode: str, data: Any) -> Any:  # noqa: ANN401 - whatever a graph emits
-    """The same that nobody else holds. States are frozen by whoever takes them, at once."""
-    if mode == "messages":
-        message, metadata = data
-        return _copied(message), metadata
-    if mode in {"custom", "updates"}:
-        return orjson.Fragment(to_json(data))
-    return data
+class _Messages(StreamMessagesHandler):
+    """LangGraph's own, as it would make it for the graph.
+
+    From a graph that is no part of another, LangGraph keeps away those that do not ask for
+    subgraphs: they would be another graph's. So this asks for them until the graph has begun.
+    """
+
+    def __init__(self, stream: Callable[[StreamChunk], None], *, subgraphs: bool) -> None:
+        super().__init__(stream, subgraphs=True, parent_ns=())
+        self._wants_subgraphs = subgraphs
+
+    def on_chain_start(self, *args: Any, **about: Any) -> Any:  # noqa: ANN401 - LangChain's
+        """A graph or a node begins, first of all the graph itself."""
+        self.subgraphs = self._wants_subgraphs
+        return super().on_chain_start(*args, **about)
 
 
 def _copied(message: BaseMessage) -> BaseMessage:
     """A message of its own: deltas are merged before they are frozen."""
     try:
         return message.model_copy(deep=True)
-    except Exception:  # noqa: BLE001 - what cannot be copied is named by its type
-        return type(message).model_validate(orjson.loads(to_json(message)))
+    except Exception:  # noqa: BLE001 - what cannot be copied is as it would be told
+        told = copy_of(message)
+        fields = told if isinstance(told, dict) else {"content": told, "id": message.id}
+        return type(message).model_construct(**fields)

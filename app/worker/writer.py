@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.runs.events import Event, append_events, settle_run
 from app.runs.tail import run_key
+from app.worker.handover import EventsFlooded
 from app.worker.parts import EventBuffer
 from tenancy.database.retry import while_database_is_away
 
@@ -31,6 +32,8 @@ MOST_PENDING = 1000
 """Events a run may have emitted and not stored; past it, the graph waits."""
 MOST_PENDING_BYTES = 16_000_000
 """The same of their bytes, and of those that are being stored."""
+FLOOD = 10
+"""So many times that, and the run ends: what does not wait can only be stopped."""
 _BACKOFF = 10
 """A flush that took t is followed by a pause of at least 10 t: a slow database is asked less."""
 
@@ -59,6 +62,7 @@ class EventWriter:
         self._pending = asyncio.Event()
         self._flushed = asyncio.Event()
         self._stopping = False
+        self._flooded = False
         self._hurry = asyncio.Event()
         self._streaming = False
         self._task = asyncio.create_task(self._flush_for_ever(), name=f"events {run.run_id}")
@@ -85,17 +89,33 @@ class EventWriter:
     def offer_part(self, part: Part) -> bool:
         """Add what the graph streamed, and wait for nothing; False while too much is pending.
 
-        Deltas are merged, all else is frozen before this returns.
+        Deltas are merged, all else is frozen before this returns. Once this is closed, it is
+        nobody's any more.
+
+        Raises:
+            EventsFlooded: far too much is pending: it was not added, and the run ends.
         """
+        if self._stopping:
+            return False
+        if self._flooded or self.is_flooded():
+            self.flooded()
+            raise EventsFlooded
         self._buffer.add_part(part)
         self._pending.set()
         if part[1] == "messages" and not self._streaming:
             self._streaming = True
             self._hurry.set()
-        return not self.is_full()
+        has_room = not self.is_full()
+        if not has_room:
+            self._hurry.set()
+        return has_room
 
     async def emit_part(self, part: Part) -> None:
-        """Add what the graph streamed; waits while too much is pending."""
+        """Add what the graph streamed; waits while too much is pending.
+
+        Raises:
+            EventsFlooded: see :meth:`offer_part`.
+        """
         self.offer_part(part)
         await self.room()
 
@@ -106,10 +126,24 @@ class EventWriter:
             self._flushed.clear()
             await self._flushed.wait()
 
-    def is_full(self) -> bool:
-        """Whether too much is pending."""
-        pending_bytes = self._buffer.size + self._storing_bytes
-        return len(self._buffer) > MOST_PENDING or pending_bytes > MOST_PENDING_BYTES
+    def is_full(self, events: int = 0, size: int = 0) -> bool:
+        """Whether too much is pending, with so many events and bytes more; from any thread."""
+        return self._exceeds(1, events, size)
+
+    def is_flooded(self, events: int = 0, size: int = 0) -> bool:
+        """Whether far too much is; from any thread."""
+        return self._exceeds(FLOOD, events, size)
+
+    def flooded(self) -> None:
+        """End the run, since what it emits can neither be stored nor waited for."""
+        if not self._flooded and not self._stopping:
+            self._flooded = True
+            self._on_failure(EventsFlooded())
+
+    def _exceeds(self, times: int, events: int, size: int) -> bool:
+        events += len(self._buffer)
+        size += self._buffer.size + self._storing_bytes
+        return events > times * MOST_PENDING or size > times * MOST_PENDING_BYTES
 
     async def settle(
         self,
@@ -128,6 +162,9 @@ class EventWriter:
             DatabaseUnavailable: Postgres stayed away longer than it is worth waiting.
         """
         await self.stop()
+        self._take_all()
+        while len(piece := self._next_piece()) < len(self._storing):
+            await self._append(piece)
         try:
             await while_database_is_away(
                 settle_run,
@@ -135,7 +172,7 @@ class EventWriter:
                 self._run,
                 outcome.state,
                 self._next_seq,
-                [*self._storing, *self._buffer.take()],
+                piece,
                 error_code=outcome.code,
                 error_message=outcome.message,
                 tool_calls=tool_calls,
@@ -185,17 +222,31 @@ class EventWriter:
             self._flushed.set()
 
     async def _flush(self) -> None:
-        # Kept until it is known that they are stored: if it fails, the outcome brings them.
+        self._take_all()
+        while self._storing:
+            await self._append(self._next_piece())
+
+    def _take_all(self) -> None:
+        """Kept until it is known that they are stored: if that fails, the outcome brings them."""
         self._storing = [*self._storing, *self._buffer.take()]
-        if not self._storing:
-            return
         self._storing_bytes = sum(len(event.data) for event in self._storing)
+
+    def _next_piece(self) -> Sequence[Event]:
+        """As much of what is to be stored as one statement takes."""
+        size = 0
+        for count, event in enumerate(self._storing[:MOST_PENDING]):
+            size += len(event.data)
+            if count and size > MOST_PENDING_BYTES:
+                return self._storing[:count]
+        return self._storing[:MOST_PENDING]
+
+    async def _append(self, piece: Sequence[Event]) -> None:
         await while_database_is_away(
-            append_events, self._database, self._run, self._next_seq, self._storing
+            append_events, self._database, self._run, self._next_seq, piece
         )
-        self._next_seq += len(self._storing)
-        self._storing = []
-        self._storing_bytes = 0
+        self._next_seq += len(piece)
+        self._storing = self._storing[len(piece) :]
+        self._storing_bytes -= sum(len(event.data) for event in piece)
         self._flushed.set()
         self._announce()
 
