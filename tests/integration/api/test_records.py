@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import asyncpg
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
+from app.api import thread_routes
+from app.api.application import create_app
+from app.api.frames import RunFrames
+from app.api.metrics import MeasuredAnswers
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 
@@ -42,8 +53,109 @@ class TestAnUnexpectedError:
         assert record["route"] == "/threads"
         assert record["error"].endswith("Error")
         assert record["tenant"]
+        assert record["stage"] == "handling"
         assert any("thread_routes.py" in line for line in record["stack"])
         assert CANARY not in json.dumps(lines, default=str)
+
+    async def test_in_the_middle_of_an_answer_has_one_record_and_breaks_the_answer_off(
+        self, service: RunningService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        frames = RunFrames.all
+
+        async def all_but_the_rest(reader: RunFrames) -> AsyncIterator[bytes]:
+            async with aclosing(frames(reader)) as whole:
+                yield await anext(whole)
+                raise RuntimeError(CANARY)
+
+        monkeypatch.setattr(RunFrames, "all", all_but_the_rest)
+        http = service.client("witness of a stream")
+        thread = (await http.post("/threads", json={})).json()["thread_id"]
+        http.headers["X-Request-Id"] = request_id = uuid4().hex
+        said = {"messages": [{"role": "user", "content": CANARY}]}
+        body = {"assistant_id": "agent", "input": said}
+        with capture_logs() as everything:
+            async with http.stream("POST", f"/threads/{thread}/runs/stream", json=body) as stream:
+                assert stream.status_code == 200
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await stream.aread()
+            lines = await answered(everything, request_id)
+        record, access = lines
+        assert (record["event"], record["stage"]) == ("request failed", "answering")
+        assert (record["error"], record["log_level"]) == ("RuntimeError", "error")
+        assert (access["status"], access["cut_by"]) == (200, "server")
+        assert CANARY not in json.dumps(everything, default=str)
+
+
+class TestAClientThatGoes:
+    async def test_before_its_answer_is_routine(
+        self, service: RunningService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked, gone = asyncio.Event(), asyncio.Event()
+
+        async def held(*given: Any) -> None:
+            asked.set()
+            await gone.wait()
+            raise thread_routes.threads.ThreadNotFound
+
+        monkeypatch.setattr(thread_routes.threads, "get_thread", held)
+        request_id = uuid4().hex
+        with capture_logs() as everything:
+            async with connected(service, "hasty", f"GET /threads/{uuid4()}", request_id):
+                await asked.wait()
+            gone.set()
+            (line,) = await answered(everything, request_id)
+        assert (line["status"], line["log_level"]) == (499, "info")
+        assert line["route"] == "/threads/{thread_id}"
+
+    async def test_in_the_middle_of_what_it_sends_is_routine(self, service: RunningService) -> None:
+        request_id = uuid4().hex
+        with capture_logs() as everything:
+            async with connected(
+                service, "cut off", "POST /threads", request_id, "Content-Length: 100"
+            ) as writer:
+                writer.write(b'{"metadata":')
+                await writer.drain()
+            (line,) = await answered(everything, request_id)
+        assert (line["status"], line["log_level"]) == (499, "info")
+
+    async def test_does_not_hide_a_failure_of_ours(
+        self, service: RunningService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked, gone = asyncio.Event(), asyncio.Event()
+
+        async def broken(*given: Any) -> None:
+            asked.set()
+            await gone.wait()
+            raise RuntimeError(CANARY)
+
+        monkeypatch.setattr(thread_routes.threads, "get_thread", broken)
+        request_id = uuid4().hex
+        with capture_logs() as everything:
+            async with connected(service, "unlucky", f"GET /threads/{uuid4()}", request_id):
+                await asked.wait()
+            gone.set()
+            lines = await answered(everything, request_id)
+        assert [(line["event"], line.get("status")) for line in lines] == [
+            ("request failed", None),
+            ("request", 500),
+        ]
+
+
+class TestWhatIsCounted:
+    async def test_is_how_long_answers_took_to_begin_by_route_and_status(
+        self, service: RunningService
+    ) -> None:
+        registry = CollectorRegistry()
+        app = create_app(service.web.services, MeasuredAnswers(registry))
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://stoa") as http:
+            await http.get("/ok")
+            await http.get(f"/{CANARY}")
+        text = generate_latest(registry).decode()
+        name = "stoa_http_request_seconds_count"
+        assert f'{name}{{method="GET",route="/ok",status="200"}} 1.0' in text
+        assert f'{name}{{method="GET",route="unmatched",status="404"}} 1.0' in text
+        assert "canary" not in text
 
 
 class TestTheAccessLog:
@@ -110,3 +222,41 @@ async def _execute(service: RunningService, statement: str) -> None:
         await connection.execute(statement)
     finally:
         await connection.close()
+
+
+def of_request(everything: list[Any], request_id: str) -> list[dict[str, Any]]:
+    """Those lines that are one request's."""
+    return [line for line in everything if line.get("request_id") == request_id]
+
+
+async def answered(everything: list[Any], request_id: str) -> list[dict[str, Any]]:
+    """The lines of a request, once the access log has it: that is the last."""
+    async with asyncio.timeout(60):
+        while True:
+            lines = of_request(everything, request_id)
+            if lines and lines[-1]["event"] == "request":
+                return lines
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def connected(
+    service: RunningService, person: str, request: str, request_id: str, *more: str
+) -> AsyncIterator[asyncio.StreamWriter]:
+    """A request on a connection of its own; at the end of the block its client has gone."""
+    where = urlsplit(service.url)
+    _, writer = await asyncio.open_connection(where.hostname, where.port)
+    port = writer.get_extra_info("sockname")[1]
+    headers = {**service.issuer.headers(person), "Host": "stoa", "X-Request-Id": request_id}
+    fields = [f"{name}: {value}" for name, value in headers.items()]
+    kind = "Content-Type: application/json"
+    lines = [f"{request} HTTP/1.1", *fields, kind, *more, "", ""]
+    writer.write("\r\n".join(lines).encode())
+    try:
+        yield writer
+    finally:
+        writer.close()
+    connections = service.web.server.server_state.connections
+    async with asyncio.timeout(60):
+        while any(each.client == ("127.0.0.1", port) for each in connections):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
