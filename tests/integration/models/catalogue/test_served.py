@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from app.models.catalogue.looking import ServedModels
 from app.models.catalogue.served import (
     MOST_BYTES,
+    Look,
     ReportedPrice,
     ServedModel,
     look_at_server,
@@ -74,7 +75,7 @@ class TestALook:
             assert real.requests == []  # it is no call of a model's
         assert isinstance(found, ServedModel)
         assert (found.context, found.size_bytes) == (8192, 1)
-        assert found.capabilities == {"tools", "thinking"}
+        assert found.capabilities == frozenset({"tools", "thinking"})
 
     async def test_hears_what_the_model_costs(self, server: RawServer, ollama: Ollama) -> None:
         ollama.shown = {**SHOWN, "pricing": {"input_per_million": 0.5, "currency": "EUR"}}
@@ -175,7 +176,7 @@ class TestALook:
         self, server: RawServer, ollama: Ollama
     ) -> None:
         ollama.holding = {"/api/show"}
-        seconds, found = 0.1, "unreachable"
+        seconds, found = 0.1, cast("Look", "unreachable")
         while found == "unreachable":  # where even the names took so long
             seconds *= 2
             found = await look(server, seconds=seconds)
