@@ -126,10 +126,16 @@ class MentionCheck:
 def listed_by(each: UserServer) -> set[Ref]:
     """Everything that may be mentioned of what one server listed. Pure."""
     name, tools = each.server.name, each.listing or ()
+    offered = [one.name for one in tools if each.server.offers(one.name)]
+    return {*titles_of(each), *(Ref("tool", tool, name) for tool in offered)}
+
+
+def titles_of(each: UserServer) -> dict[Ref, str]:
+    """What one server calls the resources and prompts that it listed. Pure."""
+    name = each.server.name
     return {
-        *(Ref("resource", one.uri, name) for one in each.resources),
-        *(Ref("prompt", one.name, name) for one in each.prompts),
-        *(Ref("tool", one.name, name) for one in tools if each.server.offers(one.name)),
+        **{Ref("resource", one.uri, name): one.title or one.name for one in each.resources},
+        **{Ref("prompt", one.name, name): one.title or one.name for one in each.prompts},
     }
 
 

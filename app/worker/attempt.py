@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import structlog
@@ -182,6 +183,8 @@ class Attempt:
             decided,
             sees_images=await self._services.served.reads_images(speakers.model(chosen)),
         )
+        mentions = self._services.mentions.of_run(loaded.run, loaded.thread_id, equipped.tools)
+        equipped = replace(equipped, mentions=mentions)
         missing = [each for each in equipped.missing if each.is_news]
         if missing and "custom" in loaded.request.stream_modes:
             servers = [{"server": each.server, "reason": each.reason} for each in missing]

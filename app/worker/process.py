@@ -20,11 +20,13 @@ from app.models.access import ModelAccess
 from app.models.catalogue.looking import ServedModels
 from app.models.seats import SeatKeeper
 from app.models.settings import ModelTiming
+from app.runs.history import ThreadHistory
 from app.sharing import chat_models, declared_pools, default_limits, full_name
 from app.telemetry.export import exporting_spans
 from app.tools.stdio.undumpable import make_undumpable
 from app.worker.check_connections import ConnectionChecker
 from app.worker.claim import Claimer
+from app.worker.conversations import Conversations
 from app.worker.end import EndOfProcess
 from app.worker.equip import Outfitter
 from app.worker.erasing import Erasing
@@ -32,7 +34,8 @@ from app.worker.execute import RunExecutor
 from app.worker.expire_approvals import ApprovalExpiry
 from app.worker.lease import LeaseKeeper
 from app.worker.letting_go import LettingGo
-from app.worker.metrics import MeasuredSeats, MeasuredTools
+from app.worker.mentioned import MentionReader
+from app.worker.metrics import MeasuredAttempts, MeasuredSeats, MeasuredTools
 from app.worker.presence import Presence, check_pools
 from app.worker.reap import Reaper
 from app.worker.retention import Retention
@@ -205,6 +208,8 @@ async def _open_base(
         tools = await stack.enter_async_context(opening)
         allowed = default_limits(settings)
         outfitter = Outfitter(database, tools, allowed)
+        conversations = Conversations(ThreadHistory(database, pool, graphs))
+        mentions = MentionReader(database, conversations, tools.connections, tools.reader)
         execution = ExecutionServices(
             database,
             pool,
@@ -215,6 +220,7 @@ async def _open_base(
             limits,
             allowed,
             outfitter,
+            mentions,
             agent_version(settings.model, settings.system_prompt or SYSTEM_PROMPT),
         )
         yield _Base(execution, queue, seats, pools, components, keeper, announcer, tools)
@@ -231,7 +237,7 @@ async def _start_duties(
     claimer = Claimer(
         worker_id,
         base.queue,
-        RunExecutor(worker_id, base.execution),
+        RunExecutor(worker_id, base.execution, MeasuredAttempts(metrics)),
         base.announcer,
         concurrency=settings.worker_concurrency,
         model=full_name(settings.model),

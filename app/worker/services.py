@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from app.models.access import ModelAccess
     from app.models.catalogue.looking import ServedModels
     from app.worker.equip import Outfitter
+    from app.worker.mentioned import MentionReader
     from tenancy.checkpoints.pool import CheckpointPool
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
@@ -42,5 +43,6 @@ class ExecutionServices:
     allowed: Limits
     """What a person may use for whom no other limits were set."""
     outfitter: Outfitter
+    mentions: MentionReader
     agent_version: str
     """Of the built-in graph."""
