@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from app.stopping import RunStop
+    from app.worker.metrics import MeasuredAttempts
     from app.worker.services import ExecutionServices
     from tenancy.principal import ClaimedRun
 
@@ -31,8 +32,11 @@ class RunNotBegun(DatabaseUnavailable):
 class RunExecutor:
     """Executes runs under one worker's claims."""
 
-    def __init__(self, worker_id: UUID, services: ExecutionServices) -> None:
+    def __init__(
+        self, worker_id: UUID, services: ExecutionServices, attempts: MeasuredAttempts
+    ) -> None:
         self._worker_id = worker_id
+        self._attempts = attempts
         self._services = services
 
     async def execute(self, run: ClaimedRun, stop: RunStop) -> bool:
@@ -62,6 +66,7 @@ class RunExecutor:
             async with Attempt(self._services, loaded, stop) as attempt:
                 outcome = await attempt.carry_out()
                 facts.say({"stoa.outcome": outcome.state.value, "stoa.code": outcome.code})
+                self._attempts.ended(outcome.state.value, outcome.code)
                 if outcome.code is not None:
                     facts.fail()
                 if outcome is DRAINED:

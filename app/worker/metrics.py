@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from prometheus_client import Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from prometheus_client import CollectorRegistry
 
     from app.models.seats import HeldSeat, Seats
@@ -31,6 +33,14 @@ class MeasuredSeats:
             buckets=_WAITS,
             registry=registry,
         )
+        self._seconds = Histogram(
+            "stoa_model_call_duration_seconds",
+            "How long model calls had their seats.",
+            ("model", "outcome"),
+            buckets=_CALLS,
+            registry=registry,
+        )
+        self._began: dict[UUID, float] = {}
         self._calls = Counter(
             "stoa_model_calls",
             "Model calls that gave their seat back; a failure is the pool's.",
@@ -49,17 +59,37 @@ class MeasuredSeats:
         clock = asyncio.get_running_loop().time
         asked_at = clock()
         held = await self._seats.take(run, model)
-        self._waits.labels(held.model).observe(clock() - asked_at)
+        self._began[held.call_id] = clock()
+        self._waits.labels(held.model).observe(self._began[held.call_id] - asked_at)
         return held
 
     def settle(
         self, held: HeldSeat, usage: Usage, failure: PoolFailure | None = None
     ) -> asyncio.Future[None]:
         """Give a seat back."""
+        now = asyncio.get_running_loop().time()
+        took = now - self._began.pop(held.call_id, now)
+        self._seconds.labels(held.model, failure or "ended").observe(took)
         self._calls.labels(held.model, held.seat.pool, failure or "ended").inc()
         self._tokens.labels(held.model, "prompt").inc(usage.prompt_tokens)
         self._tokens.labels(held.model, "output").inc(usage.output_tokens)
         return self._seats.settle(held, usage, failure)
+
+
+class MeasuredAttempts:
+    """Counts what attempts at runs came to, by the codes that their people are told."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._ended = Counter(
+            "stoa_run_attempts",
+            "Attempts at runs that came to an outcome; `pending`: others go on with the run.",
+            ("outcome", "code"),
+            registry=registry,
+        )
+
+    def ended(self, outcome: str, code: str | None) -> None:
+        """One more."""
+        self._ended.labels(outcome, code or "").inc()
 
 
 class MeasuredTools:
@@ -94,6 +124,13 @@ class MeasuredTools:
             buckets=_CALLS,
             registry=registry,
         )
+        self._reads = Histogram(
+            "stoa_tool_read_seconds",
+            "How long it took to read servers' resources and prompts.",
+            ("server", "outcome"),
+            buckets=_CALLS,
+            registry=registry,
+        )
 
     def opened(self, server: str) -> None:
         """One more."""
@@ -114,3 +151,7 @@ class MeasuredTools:
     def called(self, server: str, outcome: str, seconds: float) -> None:
         """A call has ended."""
         self._calls.labels(server, outcome).observe(seconds)
+
+    def read(self, server: str, outcome: str, seconds: float) -> None:
+        """A resource or a prompt was read, or could not be."""
+        self._reads.labels(server, outcome).observe(seconds)

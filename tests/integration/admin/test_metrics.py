@@ -107,6 +107,9 @@ class TestAWorkersMetrics:
         assert more("stoa_model_tokens_total", model=MODEL, kind="prompt") > 0
         assert more("stoa_model_tokens_total", model=MODEL, kind="output") > 0
         assert more("stoa_seat_wait_seconds_count", model=MODEL) == 1
+        took = {"model": MODEL, "outcome": "ended"}
+        assert more("stoa_model_call_duration_seconds_count", **took) == 1
+        assert more("stoa_run_attempts_total", outcome="success", code="") == 1
         assert after["process_resident_memory_bytes", frozenset()] > 0
 
     async def test_name_models_pools_and_states_and_nobody(
@@ -118,7 +121,7 @@ class TestAWorkersMetrics:
         assert await id_of(person) not in text
         found = samples(text)
         assert {name for name, _ in label_values(found)} <= {
-            *("model", "pool", "state", "waits_for", "outcome", "kind", "le")
+            *("model", "pool", "state", "waits_for", "outcome", "kind", "code", "le")
         }
         assert {each for name, each in label_values(found) if name == "model"} == {MODEL}
         assert {each for name, each in label_values(found) if name == "pool"} == {"default"}
