@@ -7,6 +7,7 @@ scrapes, at most once a second. Off unless a port is set.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,7 +19,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from app.databases import dispatch_settings
-from app.logging import facts_of
+from app.logging import facts_of, record_failure
 from app.settings import Settings, SettingsError
 from tenancy.errors import StoaError
 from tenancy.scheduler.facts import SchedulerFacts
@@ -98,6 +99,9 @@ class SchedulerCollector(Collector):
         except TimeoutError:
             asked.cancel()
             facts = None
+        except Exception as error:  # noqa: BLE001 - or the answering thread prints it
+            record_failure("metrics", error)
+            facts = None
         yield GaugeMetricFamily(
             "stoa_database_up", "Whether the database answers.", value=float(facts is not None)
         )
@@ -160,6 +164,7 @@ async def serving_metrics(
         raise SettingsError(
             f"{setting}: cannot listen on {host}:{port}: {error.strerror}"
         ) from error
+    server.handle_error = _broken_off  # type: ignore[method-assign]
     log.info("serving metrics", port=port)
     try:
         yield registry
@@ -168,6 +173,13 @@ async def serving_metrics(
         server.server_close()
         thread.join()
         await facts.close()
+
+
+def _broken_off(_request: object, _address: object) -> None:
+    """What ends a scrape: mostly who asked for it has gone. Python's server would print it."""
+    error = sys.exception()
+    if error is not None and not isinstance(error, ConnectionError):
+        record_failure("metrics", error)
 
 
 def _labelled(
