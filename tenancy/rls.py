@@ -208,6 +208,7 @@ RULES: Mapping[str, TableRules] = {
         service=_own(
             *("enabled", "version", "credential", "credential_kind", "expires_at"),
             *("refreshing_until", "state", "reason", "listing", "listing_version", "listed_for"),
+            "readable",
             *("listed_at", "check_wanted_at", "checking_until", "updated_at"),
             *("approval", "approval_version", "grant_version"),
         ),

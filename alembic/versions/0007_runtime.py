@@ -45,6 +45,9 @@ STATEMENTS = (
     UPDATE connections SET failing_since = updated_at, failing_reason = reason
     WHERE state = 'unavailable' AND enabled
     """,
+    # What a server lets be read beside its tools: resources and prompts, by the part, as it listed
+    # them last. Listed for whom ``listing`` was; a part that it has never said is not there.
+    "ALTER TABLE connections ADD COLUMN readable jsonb",
     # The id of the request that a run came with: the worker's log lines, its tools' calls and its
     # model's say it too.
     "ALTER TABLE runs ADD COLUMN request_id text CHECK (length(request_id) BETWEEN 1 AND 64)",

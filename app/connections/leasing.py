@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from app.connections.errors import CredentialMissing
 from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.servers import Credential, Scope
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from app.connections.credentials import Credentials
+    from app.tools.mcp.access import Credentials
     from app.tools.pool.leased import ToolConnection
     from app.tools.servers import McpServer
     from tenancy.principal import Owner, UserId
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
             """A connection that is open."""
             ...
 
+    class LetsGo(Pool, Protocol):
+        """The same, for whoever finds that a credential is over."""
+
+        def let_go(self, owner: UserId | None = None, server: str | None = None) -> None:
+            """Close a person's connections to a server, once they are not in use."""
+
+
+_OVER = ("needs_key", "needs_authorization", "disconnected")
+
 
 @asynccontextmanager
 async def leased(
@@ -34,7 +44,7 @@ async def leased(
     """Lease a connection, and say with what.
 
     Raises:
-        CredentialMissing: there is nothing that the server takes.
+        CredentialUnusable: there is nothing that the server takes.
         ToolServerUnavailable: there is no connection to be had.
         DatabaseUnavailable: Postgres cannot be reached.
     """
@@ -57,3 +67,28 @@ async def leased(
                 continue
             yield connection, credential
             return
+
+
+class LettingGo:
+    """Credentials, and where there is none any more, no connection either.
+
+    Who revoked it has said so, but that is heard once: it may have been missed, or have come while
+    a connection was being opened.
+    """
+
+    def __init__(self, credentials: Credentials, pool: LetsGo) -> None:
+        self._credentials = credentials
+        self._pool = pool
+
+    async def current(self, owner: Owner, server: McpServer) -> Credential:
+        """What the owner's connection proves itself with now."""
+        try:
+            return await self._credentials.current(owner, server)
+        except CredentialMissing as error:
+            if error.reason in _OVER:
+                self._pool.let_go(owner.user_id, server.name)
+            raise
+
+    async def refused(self, owner: Owner, server: McpServer, credential: Credential) -> None:
+        """Hear that a server does not take a credential."""
+        await self._credentials.refused(owner, server, credential)

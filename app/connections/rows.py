@@ -26,7 +26,7 @@ FIRST_VERSION = 1
 _COLUMNS = """
     connection_id, server, url, auth, header, enabled, version, credential_kind, expires_at,
     state, reason, listing, listing_version, listed_for, listed_at, check_wanted_at, updated_at,
-    approval, approval_version, grant_version, standing_version, failing_since,
+    approval, approval_version, grant_version, standing_version, failing_since, readable,
     failing_reason
 """
 _READ_ALL = f"SELECT {_COLUMNS} FROM tenant.read_connections($1, $2)"  # noqa: S608 - columns
@@ -40,8 +40,8 @@ _DROP = "SELECT * FROM tenant.drop_credential($1, $2, $3, $4)"
 _KEEP = "SELECT tenant.keep_credential($1, $2, $3, $4, $5, $6, $7)"
 _BEGIN_REFRESH = "SELECT tenant.begin_refresh($1, $2, $3, $4)"
 _END_REFRESH = "SELECT tenant.end_refresh($1, $2, $3, $4)"
-_STORE_LISTING = "SELECT tenant.store_listing($1, $2, $3, $4, $5, $6, $7, $8)"
-_FINISH_CHECK = "SELECT tenant.finish_check($1, $2, $3, $4, $5, $6, $7, $8)"
+_STORE_LISTING = "SELECT tenant.store_listing($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_FINISH_CHECK = "SELECT tenant.finish_check($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,8 @@ class ConnectionRow:
     """Grows whenever it stands otherwise."""
     failing_since: datetime | None
     """None unless it does not work, or did not when it was last spoken to."""
+    readable: Mapping[str, Sequence[dict[str, Any]]] | None = field(repr=False)
+    """What it lets be read, by the part; listed for whom the tools were."""
     failing_reason: str | None
     """Why not, at first."""
 
@@ -107,6 +109,7 @@ class Standing:
     reason: str | None = None
     listing: list[dict[str, Any]] | None = field(default=None, repr=False)
     listing_version: str | None = None
+    readable: dict[str, Any] | None = field(default=None, repr=False)
 
 
 class ConnectionRows:
@@ -244,7 +247,8 @@ class ConnectionRows:
 
 
 def _said(standing: Standing) -> tuple[Any, ...]:
-    return standing.state, standing.reason, standing.listing, standing.listing_version
+    listed = (standing.listing, standing.listing_version, standing.readable)
+    return standing.state, standing.reason, *listed
 
 
 def _data_keys(row: Any) -> tuple[WrappedKey, ...]:  # noqa: ANN401 - asyncpg has no types

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from app.connections.errors import ConnectionNotFound
 from app.connections.known import connection_key
-from app.connections.listings import from_stored, to_stored
+from app.connections.listings import (
+    from_stored,
+    readable_from_stored,
+    readable_to_stored,
+    to_stored,
+)
 from app.connections.rows import (
     FIRST_VERSION,
     ConnectionRow,
@@ -19,13 +24,13 @@ from app.connections.rows import (
 from app.tools.approval.word import Word
 from app.tools.catalogue import own_server
 from app.tools.names import SERVER_NAME
+from app.tools.readable import NOTHING_SAID, ListedPrompt, ListedResource, Readable
 from app.tools.servers import CredentialKind, CredentialRule, ListedTool, McpServer, Scope
 
 if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from app.tools.readable import ListedPrompt, ListedResource
     from tenancy.database.signals import Announcer
     from tenancy.database.tenant import TenantDatabase
     from tenancy.principal import Owner
@@ -143,16 +148,18 @@ class UserConnections:
         listing: Sequence[ListedTool] | None,
         state: StoredState,
         reason: str | None = None,
+        readable: Readable = NOTHING_SAID,
     ) -> None:
         """Note how a server stood when it was spoken to under a version of the connection.
 
-        What is the same as before is not written. A version that is over is not listened to.
+        What is the same as before is not written. A version that is over is not listened to. Of
+        what is ``readable``, a part that the server has not said this time is what it was.
 
         Raises:
             UserUnavailable: the user is suspended, being erased, or gone.
             DatabaseUnavailable: Postgres cannot be reached.
         """
-        standing = standing_of(server, listing, state, reason)
+        standing = standing_of(server, listing, state, reason, readable)
         noted = await self.rows.store_listing(
             owner, server.name, version, standing, own=server.is_own
         )
@@ -191,6 +198,7 @@ class UserConnections:
         state, reason = self._state(server, row)
         is_current = row.listing_version == server.version and row.listed_for == row.version
         listing = from_stored(row.listing) if row.listing is not None and is_current else None
+        readable = readable_from_stored(None if listing is None else row.readable)
         return UserServer(
             server,
             row.connection_id,
@@ -207,6 +215,8 @@ class UserConnections:
             row.standing_version,
             row.failing_since,
             row.failing_reason,
+            readable.resources or (),
+            readable.prompts or (),
         )
 
     def _state(self, server: McpServer, row: ConnectionRow) -> tuple[State, str | None]:
@@ -221,12 +231,17 @@ class UserConnections:
 
 
 def standing_of(
-    server: McpServer, listing: Sequence[ListedTool] | None, state: StoredState, reason: str | None
+    server: McpServer,
+    listing: Sequence[ListedTool] | None,
+    state: StoredState,
+    reason: str | None,
+    readable: Readable = NOTHING_SAID,
 ) -> Standing:
     """What is stored of how a server stood."""
     if listing is None:
         return Standing(state, reason)
-    return Standing(state, reason, to_stored(listing), server.version)
+    said = readable_to_stored(readable)
+    return Standing(state, reason, to_stored(listing), server.version, said)
 
 
 def state_of(reason: str) -> StoredState:

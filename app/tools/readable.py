@@ -53,3 +53,6 @@ class Readable:
             earlier.resources if self.resources is None else self.resources,
             earlier.prompts if self.prompts is None else self.prompts,
         )
+
+
+NOTHING_SAID = Readable()

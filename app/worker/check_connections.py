@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from app.connections.leasing import Pool
     from app.connections.rows import ConnectionRow
     from app.connections.standing import UserConnections, UserServer
+    from app.tools.pool.leased import ToolConnection
     from app.tools.servers import McpServer
     from tenancy.database.crossing import DispatchDatabase, WantedCheck
     from tenancy.database.signals import Announcer
@@ -39,9 +40,11 @@ LOOK_SECONDS = 5.0
 MOST_AT_ONCE = 8
 MOST_OF_EACH = 3
 """Of one person: somebody's slow servers are not to hold up everybody's."""
-LEASE_SECONDS = 65.0
+LEASE_SECONDS = 75.0
 CHECK_SECONDS = 30.0
-"""Of one attempt: two of them end before somebody else may take it up."""
+"""Of one attempt, and the next: two of them end before somebody else may take it up."""
+READABLE_SECONDS = 5.0
+"""How long a server that has listed its tools may take to list what it lets be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,13 @@ class Found:
 
     version: int
     standing: Standing
+    connection: ToolConnection | None = None
+    """By which it was found to work."""
+
+    @property
+    def lost(self) -> Reason | None:
+        """Why it works no more, where that is so."""
+        return None if self.connection is None else self.connection.lost
 
 
 class ConnectionChecker:
@@ -133,7 +143,10 @@ class ConnectionChecker:
             seen = Found(row.version, Standing("unknown"))
         else:
             seen = await self._look_at(wanted, known)
-        if await self._finish(wanted, row, seen):
+        was_there = await self._finish(wanted, row, seen)
+        if known is not None and seen.lost is not None:  # by now: the newest word is the last
+            await self._finish(wanted, row, _missing(known.server, seen.version, seen.lost))
+        if was_there:
             self._announcer.connection_changed(connection_key(wanted.user_id, wanted.connection_id))
 
     async def _finish(self, wanted: WantedCheck, row: ConnectionRow, seen: Found) -> bool:
@@ -155,9 +168,13 @@ class ConnectionChecker:
         server, version = known.server, known.version
         leasing = leased(self._pool, self._credentials, wanted, server)
         try:
-            async with asyncio.timeout(CHECK_SECONDS), leasing as (connection, credential):
+            async with asyncio.timeout(CHECK_SECONDS) as limit, leasing as (connection, credential):
+                limit.reschedule(None)
                 version = version if server.scope is Scope.SHARED else credential.version
-                return Found(version, standing_of(server, connection.tools, "available", None))
+                await connection.until_whole(READABLE_SECONDS)
+                tools, readable = connection.tools, connection.readable
+                works = standing_of(server, tools, "available", None, readable)
+                return Found(version, works, connection)
         except (CredentialMissing, ToolServerUnavailable) as error:
             return _missing(server, version, error.reason)
         except TimeoutError:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from app.agent.equipment import Equipment
-from app.connections.errors import CredentialMissing
+from app.connections.leasing import LettingGo
 from app.memory.run import memory_for_run
 from app.runs.permissions import ThreadPermissions
 from app.tools.approval.word import PersonsWord
@@ -21,7 +21,7 @@ from app.tools.calls import AgentTool
 from app.tools.ledger import Ledger
 from app.tools.mcp.calling import ServerCalls
 from app.tools.mcp.tools import RecordedCalls, bind_tools
-from app.tools.servers import Credential, McpServer, Unavailable
+from app.tools.servers import Unavailable
 from app.worker.tool_listings import Listings, Relisting
 from app.worker.tool_room import within_room
 
@@ -31,19 +31,16 @@ if TYPE_CHECKING:
 
     from app.agent.equipment import Recall
     from app.agent.speakers import Speaker
-    from app.connections.credentials import Credentials
     from app.connections.standing import UserServer
-    from app.tools.pool.pool import ToolPool
     from app.worker.tool_services import ToolServices
     from tenancy.database.tenant import TenantDatabase
-    from tenancy.principal import ClaimedRun, Owner
+    from tenancy.principal import ClaimedRun
     from tenancy.scheduler.limits import Limits
 
 CALLS_AT_ONCE = 8
 """Of one run's tools."""
 TOOL_SHARE = 2
 """Descriptions of tools may take one part in so many of what the window has for the prompt."""
-_OVER = ("needs_key", "needs_authorization", "disconnected")
 
 
 class Outfitter:
@@ -90,7 +87,7 @@ class Outfitter:
         calls = ServerCalls(
             run,
             Relisting(self._tools, run, servers, listings),
-            _LettingGo(self._tools.credentials, self._tools.pool),
+            LettingGo(self._tools.credentials, self._tools.pool),
             ledger,
             self._tools.late,
         )
@@ -126,28 +123,3 @@ class Outfitter:
     def _word(self, run: ClaimedRun, each: UserServer) -> PersonsWord:
         """What the run's user has said of a server, which is read anew where it has changed."""
         return PersonsWord(each.word, partial(self._tools.connections.word, run, each.server))
-
-
-class _LettingGo:
-    """Credentials, and where there is none any more, no connection either.
-
-    Who revoked it has said so, but that is heard once: it may have been missed, or have come while
-    a connection was being opened.
-    """
-
-    def __init__(self, credentials: Credentials, pool: ToolPool) -> None:
-        self._credentials = credentials
-        self._pool = pool
-
-    async def current(self, owner: Owner, server: McpServer) -> Credential:
-        """What the owner's connection proves itself with now."""
-        try:
-            return await self._credentials.current(owner, server)
-        except CredentialMissing as error:
-            if error.reason in _OVER:
-                self._pool.let_go(owner.user_id, server.name)
-            raise
-
-    async def refused(self, owner: Owner, server: McpServer, credential: Credential) -> None:
-        """Hear that a server does not take a credential."""
-        await self._credentials.refused(owner, server, credential)

@@ -20,6 +20,7 @@ from app.connections.rows import FIRST_VERSION
 from app.connections.standing import state_of
 from app.logging import facts_of
 from app.tools.pool.failures import Reason, ToolServerUnavailable
+from app.tools.readable import Readable
 from app.tools.servers import Credential, ListedTool, McpServer, Scope, Unavailable
 from tenancy.database.engine import DatabaseUnavailable
 
@@ -40,6 +41,10 @@ connection goes on being opened, for the next turn."""
 _UNMET = ("needs_key", "needs_authorization")
 _OURS = (Reason.CLOSED, Reason.FULL, Reason.RESTING)
 """Why there is no connection, without the server having been asked."""
+
+READABLE_SECONDS = 2.0
+"""How long a run waits for what such a server lets be read, once its tools are known: nobody misses
+that in this run, and it is noted with the next call all the same."""
 
 Listed = tuple[ListedTool, ...] | Unavailable
 
@@ -96,25 +101,32 @@ class Listings:
         leasing = leased(self._tools.pool, self._tools.credentials, run, server)
         seconds = FAILING_SECONDS if each.state == "unavailable" else LISTING_SECONDS
         try:
-            async with asyncio.timeout(seconds), leasing as (connection, credential):
+            async with asyncio.timeout(seconds) as limit, leasing as (connection, credential):
+                limit.reschedule(None)
                 tools = connection.tools
+                await connection.until_whole(READABLE_SECONDS)
         except CredentialMissing as error:
             return Unavailable(server.name, error.reason)
         except TimeoutError:
-            await self._note_failure(run, each, Reason.TIMEOUT)
+            await self._note_failure(run, server, each.version, Reason.TIMEOUT)
             return Unavailable(server.name, Reason.TIMEOUT)
         except ToolServerUnavailable as error:
             if error.reason not in _OURS:
-                await self._note_failure(run, each, error.reason)
+                await self._note_failure(run, server, each.version, error.reason)
             return error.unavailable
         version = each.version if server.scope is Scope.SHARED else credential.version
-        await _store(self._tools.connections, run, server, version, tools)
+        await _store(self._tools.connections, run, server, version, tools, connection.readable)
+        if (reason := connection.lost) is not None:
+            # Noted before that it works, maybe; it does not any more.
+            await self._note_failure(run, server, version, reason)
         return tools
 
-    async def _note_failure(self, run: ClaimedRun, each: UserServer, reason: str) -> None:
+    async def _note_failure(
+        self, run: ClaimedRun, server: McpServer, version: int, reason: str
+    ) -> None:
         with suppress(DatabaseUnavailable):
             await self._tools.connections.store_listing(
-                run, each.server, each.version, None, state_of(reason), reason
+                run, server, version, None, state_of(reason), reason
             )
 
 
@@ -135,6 +147,9 @@ class Relisting:
             each.server.name: found[each.server.name] if each.listing is None else each.listing
             for each in servers
         }
+        self._readable = {
+            each.server.name: Readable(each.resources, each.prompts) for each in servers
+        }
 
     @asynccontextmanager
     async def lease(
@@ -144,12 +159,14 @@ class Relisting:
         async with self._tools.pool.lease(owner, server, credential) as connection:
             yield connection
             listed = connection.tools
-        if listed != self._noted[server.name]:
+            readable = connection.readable.over(self._readable[server.name])
+        if listed != self._noted[server.name] or readable != self._readable[server.name]:
             self._noted[server.name] = listed
+            self._readable[server.name] = readable
             # Everybody's connection is of no version of anybody's.
             is_shared = server.scope is Scope.SHARED
             version = self._versions[server.name] if is_shared else credential.version
-            await _store(self._tools.connections, self._run, server, version, listed)
+            await _store(self._tools.connections, self._run, server, version, listed, readable)
 
 
 async def _store(
@@ -158,8 +175,11 @@ async def _store(
     server: McpServer,
     version: int,
     tools: tuple[ListedTool, ...],
+    readable: Readable,
 ) -> None:
     try:
-        await connections.store_listing(owner, server, version, tools, "available")
+        await connections.store_listing(
+            owner, server, version, tools, "available", readable=readable
+        )
     except DatabaseUnavailable as error:
         log.warning("a listing was not stored", **facts_of(error))

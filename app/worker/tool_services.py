@@ -11,6 +11,7 @@ from app.connections.credentials import Credentials
 from app.connections.known import KnownConnections
 from app.connections.oauth.oauth import OAuth
 from app.connections.opening import open_vault, public_address
+from app.connections.reading import ConnectionReader
 from app.connections.standing import UserConnections
 from app.memory.embedding import Embedder
 from app.outbound import guarded_mcp_client_factory
@@ -20,6 +21,7 @@ from app.tools.catalogue import Catalogue
 from app.tools.mcp.late import LateAnswers
 from app.tools.pool.pool import ToolPool
 from app.tools.stdio.readiness import get_ready
+from app.worker.told_standings import ToldStandings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -47,6 +49,8 @@ class ToolServices:
     """When people are asked before ``fetch`` visits a host."""
     late: LateAnswers
     """Listens to calls whose time is over."""
+    reader: ConnectionReader
+    """Reads what people point at in messages, of their servers."""
     embedder: Embedder | None = None
 
 
@@ -70,7 +74,10 @@ async def open_tools(
     oauth = OAuth(public_address(settings))
     vault = open_vault(settings, database)
     credentials = Credentials(connections.rows, vault, oauth, announcer, known)
-    pool = ToolPool.from_settings(settings, servers.values(), guarded_mcp_client_factory, watch)
+    standings = ToldStandings(connections)
+    pool = ToolPool.from_settings(
+        settings, servers.values(), guarded_mcp_client_factory, watch, standings
+    )
     embedder = None if settings.embedding_model is None else Embedder(settings.embedding_model)
     get_ready(servers.values(), settings.mcp_folder)
     late = LateAnswers(partial(_announce, announcer))
@@ -85,11 +92,13 @@ async def open_tools(
             builtin=frozenset(settings.builtin_tools),
             fetch_asks=Ask(settings.approval_fetch),
             late=late,
+            reader=ConnectionReader(connections, credentials, pool),
             embedder=embedder,
         )
     finally:
         await late.aclose()
         await pool.stop()
+        await standings.aclose()
         await credentials.aclose()
 
 

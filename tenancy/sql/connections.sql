@@ -180,6 +180,7 @@ BEGIN
       credential = NULL, credential_kind = NULL, expires_at = NULL, refreshing_until = NULL,
       state = 'unknown', reason = NULL,
       listing = NULL, listing_version = NULL, listed_for = NULL, listed_at = NULL,
+      readable = NULL,
       check_wanted_at = NULL, updated_at = clock_timestamp()
     WHERE c.user_id = p_user AND c.connection_id = held.connection_id;
   END IF;
@@ -271,10 +272,11 @@ BEGIN
 END $$;
 
 -- How a server stood when it was last spoken to under p_version, and the tools that it listed, if it
--- did. Returns the connection where a person would see a difference; writes only then.
+-- did; with them the parts of what it lets be read that it has said. Returns the connection where a
+-- person would see a difference; writes only then.
 CREATE OR REPLACE FUNCTION tenant.store_listing(
   p_user uuid, p_server text, p_own boolean, p_version bigint, p_state text, p_reason text,
-  p_listing jsonb, p_listing_version text
+  p_listing jsonb, p_listing_version text, p_readable jsonb
 ) RETURNS uuid
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -282,20 +284,30 @@ DECLARE
 BEGIN
   PERFORM tenant.begin_write(p_user);
   SELECT * INTO held FROM tenant.hold_connection(p_user, p_server, p_own);
-  RETURN tenant.note_standing(held, p_version, p_state, p_reason, p_listing, p_listing_version);
+  RETURN tenant.note_standing(
+    held, p_version, p_state, p_reason, p_listing, p_listing_version, p_readable
+  );
 END $$;
 
 CREATE OR REPLACE FUNCTION tenant.note_standing(
   p_held public.connections, p_version bigint, p_state text, p_reason text,
-  p_listing jsonb, p_listing_version text
+  p_listing jsonb, p_listing_version text, p_readable jsonb
 ) RETURNS uuid
 LANGUAGE plpgsql AS $$
 DECLARE
   noted uuid;
+  -- A part that it did not say this time is what it was, of the same server and credential.
+  new_readable jsonb := CASE
+    WHEN (p_held.listing_version, p_held.listed_for)
+      IS NOT DISTINCT FROM (p_listing_version, p_version)
+      THEN coalesce(p_held.readable, '{}') || coalesce(p_readable, '{}')
+    ELSE p_readable
+  END;
 BEGIN
   UPDATE public.connections c SET
     state = p_state, reason = p_reason,
     listing = coalesce(p_listing, c.listing),
+    readable = CASE WHEN p_listing IS NULL THEN c.readable ELSE new_readable END,
     listing_version = CASE WHEN p_listing IS NULL THEN c.listing_version ELSE p_listing_version END,
     listed_for = CASE WHEN p_listing IS NULL THEN c.listed_for ELSE p_version END,
     listed_at = CASE WHEN p_listing IS NULL THEN c.listed_at ELSE clock_timestamp() END,
@@ -304,8 +316,8 @@ BEGIN
     AND c.version = p_version AND c.enabled
     AND (
       (c.state, c.reason) IS DISTINCT FROM (p_state, p_reason)
-      OR p_listing IS NOT NULL AND (c.listing, c.listing_version, c.listed_for)
-        IS DISTINCT FROM (p_listing, p_listing_version, p_version)
+      OR p_listing IS NOT NULL AND (c.listing, c.listing_version, c.listed_for, c.readable)
+        IS DISTINCT FROM (p_listing, p_listing_version, p_version, new_readable)
     )
   RETURNING c.connection_id INTO noted;
   RETURN noted;
@@ -315,7 +327,7 @@ END $$;
 -- stays; so does this one where the connection has changed since.
 CREATE OR REPLACE FUNCTION tenant.finish_check(
   p_user uuid, p_connection uuid, p_wanted_at timestamptz, p_version bigint,
-  p_state text, p_reason text, p_listing jsonb, p_listing_version text
+  p_state text, p_reason text, p_listing jsonb, p_listing_version text, p_readable jsonb
 ) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -327,7 +339,9 @@ BEGIN
   IF NOT FOUND THEN
     RETURN false;
   END IF;
-  PERFORM tenant.note_standing(held, p_version, p_state, p_reason, p_listing, p_listing_version);
+  PERFORM tenant.note_standing(
+    held, p_version, p_state, p_reason, p_listing, p_listing_version, p_readable
+  );
   UPDATE public.connections c SET
     checking_until = NULL,
     check_wanted_at = CASE

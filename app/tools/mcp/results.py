@@ -124,7 +124,7 @@ class _Reading:
 
     def _say(self, text: str) -> None:
         most = max(0, min(self._left, self.room.characters))
-        said, is_cut = _bounded(text, most, self.redactor)
+        said, is_cut = bounded(text, most, self.redactor)
         self.is_cut = self.is_cut or is_cut
         self._texts.append(said)
         self._left -= len(said)
@@ -134,11 +134,11 @@ class _Reading:
         is_fitting = (
             mime_type in IMAGE_TYPES
             and len(self._images) < MOST_IMAGES
-            and _size(data) <= min(MOST_IMAGE_BYTES, self.room.image_bytes)
+            and size_of(data) <= min(MOST_IMAGE_BYTES, self.room.image_bytes)
         )
         shown = _unpacked(data) if is_fitting else None
         if shown is not None and not self.redactor.holds_secret([data, shown]):
-            self.room.image_bytes -= _size(data)
+            self.room.image_bytes -= size_of(data)
             url = f"data:{mime_type};base64,{data}"
             self._images.append({"type": "image_url", "image_url": {"url": url}})
         else:
@@ -155,10 +155,11 @@ class _Reading:
 
     def _leave_out(self, what: str, mime_type: str, data: str) -> None:
         kind = shortened(self.redactor.text(mime_type), 60)
-        self._say(f"[Left out: {what}, {kind}, {_size(data):,} bytes]")
+        self._say(f"[Left out: {what}, {kind}, {size_of(data):,} bytes]")
 
 
-def _size(data: str) -> int:
+def size_of(data: str) -> int:
+    """How many bytes this is in base64."""
     return len(data) * 3 // 4
 
 
@@ -199,7 +200,7 @@ class _Pruning:
         return self._text(value) if isinstance(value, str) else value
 
     def _text(self, text: str) -> str:
-        said, is_cut = _bounded(text, MOST_CHARACTERS, self.redactor)
+        said, is_cut = bounded(text, MOST_CHARACTERS, self.redactor)
         self.is_cut = self.is_cut or is_cut
         return said
 
@@ -211,7 +212,7 @@ class _Pruning:
             yield item
 
 
-def _bounded(text: str, most: int, redactor: Redactor) -> tuple[str, bool]:
+def bounded(text: str, most: int, redactor: Redactor) -> tuple[str, bool]:
     """The text without secrets, at most so long, and whether something is missing.
 
     What may be the beginning of a secret at a cut is cut as well.

@@ -25,10 +25,17 @@ class Breaker:
 
     failures: int = 0
     failed_at: float = 0.0
+    tools_only: bool = False
+    """Whether it is asked for its tools alone: asked for more, it ended."""
 
     def failed(self, now: float) -> None:
         """It could not be connected to, or ended by itself."""
         self.failures += 1
+        self.failed_at = now
+
+    def failed_beside(self, now: float) -> None:
+        """It ended when it was asked for what it lets be read: its tools are not lost for that."""
+        self.tools_only = True
         self.failed_at = now
 
     def worked(self) -> None:
@@ -52,7 +59,8 @@ class Breaker:
 
     def is_over(self, now: float) -> bool:
         """Whether nothing need be known of it any more."""
-        return self.failures == 0 or now - self.failed_at > 2 * MAX_REST_SECONDS
+        has_nothing = self.failures == 0 and not self.tools_only
+        return has_nothing or now - self.failed_at > 2 * MAX_REST_SECONDS
 
 
 class Breakers:

@@ -62,12 +62,12 @@ async def call_tool(
         ToolServerUnavailable: there is no answer.
     """
     questions = questions_of_call.get()
-    failed = _failed_requests(line)
+    failed = failed_requests(line)
     try:
         with line.asking.during(questions):
             result = await _rounds(line, tool, arguments, meta, progress, let_in, questions)
     except MCPError as error:
-        _assert_answered(line, error, failed, server)
+        assert_answered(line, error, failed, server)
         result = _as_result(error)
     except (Refused, ValidationError, RuntimeError, ValueError):
         reason = line.wire.loss.reason
@@ -124,11 +124,12 @@ def _with_request(meta: dict[str, Any]) -> dict[str, Any]:
     return meta if request_id is None else {**meta, META: request_id}
 
 
-def _failed_requests(line: Line) -> int:
+def failed_requests(line: Line) -> int:
+    """How many requests over this connection were answered with a failure."""
     return line.wire.failed if isinstance(line.wire, HttpWire) else 0
 
 
-def _assert_answered(line: Line, error: MCPError, failed: int, server: str) -> None:
+def assert_answered(line: Line, error: MCPError, failed: int, server: str) -> None:
     """Tell an error that the server gave from one that stands for there being no answer.
 
     Raises:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import structlog
 
 from app.stopping import end_task, take_error
-from app.tools.pool.failures import Reason, ToolServerUnavailable
+from app.telemetry.spans import current_facts
+from app.tools.pool.failures import NotReadable, Reason, ToolServerUnavailable
 from app.tools.pool.offered import Offered
 from app.tools.questions import Asked
 from app.tools.redaction import SHORTEST_PART, Redactor
@@ -61,7 +62,10 @@ class Connection:
         server: McpServer,
         answered: Callable[[], None],
         watch: Watch,
+        *,
+        tools_only: bool = False,
     ) -> None:
+        """``tools_only``: it is asked for nothing beside its tools."""
         loop = asyncio.get_running_loop()
         self.key = key
         self.server = server
@@ -75,7 +79,7 @@ class Connection:
         """Why it cannot be used any more."""
         self._answered = answered
         self._watch = watch
-        self._offered = Offered(server)
+        self._offered = Offered(server, tools_only=tools_only)
         self._line: Line | None = None
         self._opening: asyncio.Timeout | None = None
         self._closing: asyncio.Timeout | None = None
@@ -89,6 +93,12 @@ class Connection:
     def is_closing(self) -> bool:
         """Whether it will be gone soon."""
         return self.ended.done()
+
+    @property
+    def lost(self) -> Reason | None:
+        """Why it ended though nobody had closed it; None as long as it did not."""
+        reason = self.ended.result() if self.ended.done() else None
+        return None if reason is Reason.CLOSED else reason
 
     @property
     def is_open(self) -> bool:
@@ -118,6 +128,11 @@ class Connection:
     async def until_whole(self, seconds: float) -> None:
         """Return once all that it offers was listed; see :class:`ToolConnection`."""
         await self._offered.until_whole(seconds)
+
+    @property
+    def is_asked_beside(self) -> bool:
+        """Whether it is being asked for what it lets be read, or was when it ended."""
+        return self._offered.is_asked_beside
 
     @property
     def pid(self) -> int | None:
@@ -168,7 +183,8 @@ class Connection:
         line = self._line
         if line is None or self.ended.done():
             raise self._unavailable(is_unheard=True)
-        with self._timed(seconds) as timed:
+        current_facts().say({"stoa.server": self.server.log_name})
+        with self._timed(seconds, self._watch.called) as timed:
             call = call_tool(
                 line, tool, dict(arguments), dict(meta), progress, timed.let_in, self.server.name
             )
@@ -185,8 +201,35 @@ class Connection:
         self._answered()
         return result
 
+    async def read_resource(self, uri: str, *, seconds: float) -> mcp_types.ReadResourceResult:
+        """Read a resource; see :class:`ToolConnection`."""
+        from app.tools.pool.reading import read_resource  # noqa: PLC0415 - as in opening
+
+        return await self._read(lambda line: read_resource(line, uri, self.server.name), seconds)
+
+    async def get_prompt(self, name: str, *, seconds: float) -> mcp_types.GetPromptResult:
+        """Ask for what a prompt says; see :class:`ToolConnection`."""
+        from app.tools.pool.reading import get_prompt  # noqa: PLC0415 - as in opening
+
+        return await self._read(lambda line: get_prompt(line, name, self.server.name), seconds)
+
+    async def _read(self, read: Callable[[Line], Coroutine[Any, Any, T]], seconds: float) -> T:
+        line = self._line
+        if line is None or self.ended.done():
+            raise self._unavailable(is_unheard=True)
+        with self._timed(seconds, self._watch.read) as timed:
+            try:
+                async with asyncio.timeout(seconds):
+                    result = await self._while_open(read(line))
+            except NotReadable:
+                timed.outcome = "error"
+                raise
+            timed.outcome = "ok"
+        self._answered()
+        return result
+
     @contextlib.contextmanager
-    def _timed(self, seconds: float) -> Iterator[_Timed]:
+    def _timed(self, seconds: float, tell: Callable[[str, str, float], None]) -> Iterator[_Timed]:
         """Tell whoever counts how long a call took, and how it ended: in its time, or not."""
         clock = asyncio.get_running_loop().time
         begun, timed = clock(), _Timed()
@@ -204,7 +247,7 @@ class Connection:
         finally:
             took = clock() - begun
             outcome = "timeout" if took > seconds else timed.outcome
-            self._watch.called(self.server.log_name, outcome, min(took, seconds))
+            tell(self.server.log_name, outcome, min(took, seconds))
 
     def _lose(self, reason: Reason) -> None:
         """It is lost; unless its time to open is over, and this is what comes of giving it up."""

@@ -47,6 +47,10 @@ class ToolServerUnavailable(Exception):
         return self.unavailable.reason
 
 
+class NotReadable(Exception):
+    """A server does not let that be read; what it says of it is not repeated."""
+
+
 def reason_of_status(status: int, server: McpServer) -> Reason:
     """What an HTTP status above 399 means for a server's user."""
     if status == UNAUTHORIZED:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import mcp_types
 
+    from app.tools.pool.failures import Reason
     from app.tools.readable import Readable
     from app.tools.servers import ListedTool
     from tenancy.principal import UserId
@@ -26,6 +27,10 @@ class ToolConnection(Protocol):
     @property
     def listing_version(self) -> str:
         """The same for the same tools."""
+
+    @property
+    def lost(self) -> Reason | None:
+        """Why it ended though nobody had closed it; None as long as it did not."""
 
     @property
     def readable(self) -> Readable:
@@ -53,6 +58,18 @@ class ToolConnection(Protocol):
             ToolServerUnavailable: there is no answer. The call may have had an effect.
             TimeoutError: there was none in time, nor is it waited for any more.
         """
+
+    async def read_resource(self, uri: str, *, seconds: float) -> mcp_types.ReadResourceResult:
+        """Read a resource by what its server knows it by.
+
+        Raises:
+            NotReadable: the server answered with an error.
+            ToolServerUnavailable: there is no answer.
+            TimeoutError: there was none in time.
+        """
+
+    async def get_prompt(self, name: str, *, seconds: float) -> mcp_types.GetPromptResult:
+        """Ask for what a prompt says that is told nothing; raises as for resources."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,8 +71,12 @@ class Offered:
     Tools come first, and alone count: whatever goes wrong with the rest leaves all as it is.
     """
 
-    def __init__(self, server: McpServer) -> None:
+    def __init__(self, server: McpServer, *, tools_only: bool = False) -> None:
+        """``tools_only``: nothing else is asked for."""
         self._server = server
+        self._tools_only = tools_only
+        self.is_asked_beside = False
+        """Whether the server is being asked for something else than tools, or was at the end."""
         self.redactor = Redactor(server, Credential(), SHORTEST_PART)
         """Knows what is not to be kept of what the server says."""
         self.listing = Listing((), 0, "")
@@ -119,8 +123,9 @@ class Offered:
         pace = Pace(RELISTS_PER_SECOND, MOST_RELISTS)
         try:
             await self._hear(watch, ended)
-            offered = offered_parts(line) | {Part.TOOLS}
-            self.readable = Readable(*(None if part in offered else () for part in _READABLE))
+            said = offered_parts(line)
+            self.readable = Readable(*(None if part in said else () for part in _READABLE))
+            offered = {Part.TOOLS} if self._tools_only else said | {Part.TOOLS}
             self.changed(*_READABLE)
             while not ended.done():
                 self._woken.clear()
@@ -147,6 +152,7 @@ class Offered:
             await end_task(told)
 
     async def _list_anew(self, part: Part, line: Line, while_open: WhileOpen) -> None:
+        self.is_asked_beside = part is not Part.TOOLS
         try:
             async with asyncio.timeout(self._server.timeouts.listing):
                 await while_open(self._list(part, line))
@@ -159,6 +165,7 @@ class Offered:
                 raise
             name = type(error).__name__
             log.info("not listed", what=part, server=self._server.log_name, error=name)
+        self.is_asked_beside = False
 
     async def _list(self, part: Part, line: Line) -> None:
         from app.tools.pool.calling import page_by  # noqa: PLC0415 - as in opening

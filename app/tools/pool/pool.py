@@ -16,7 +16,7 @@ from app.tools.pool.failures import Reason, ToolServerUnavailable
 from app.tools.pool.leased import ConnectionKey, ToolConnection
 from app.tools.pool.surroundings import Surroundings
 from app.tools.pool.telling import Telling
-from app.tools.pool.watching import Unwatched
+from app.tools.pool.watching import Untold, Unwatched
 from app.tools.pool.wishes import Wishes
 from app.tools.servers import Credential, ListedTool, McpServer, Scope, StdioTransport
 from app.tools.stdio.groups import Groups
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from app.settings import Settings
     from app.tools.pool.http import OwnClients
-    from app.tools.pool.watching import Watch
+    from app.tools.pool.watching import Standings, Watch
     from tenancy.principal import UserId
 
 
@@ -55,6 +55,7 @@ class ToolPool:
         limits: PoolLimits | None = None,
         own_clients: OwnClients | None = None,
         watch: Watch | None = None,
+        standings: Standings | None = None,
     ) -> None:
         """Open nothing yet.
 
@@ -66,6 +67,7 @@ class ToolPool:
             limits: how many connections there may be.
             own_clients: makes the HTTP clients for servers that users added.
             watch: is told what becomes of connections and calls.
+            standings: is told of each connection whether it works.
         """
         self._has_children = has_children
         self._has_servers = has_servers
@@ -74,6 +76,7 @@ class ToolPool:
         self._limits = limits or PoolLimits()
         self._own_clients = own_clients
         self._watch = watch or Unwatched()
+        self._standings = standings or Untold()
         self._telling = Telling()
         self._surroundings: Surroundings | None = None
         self._groups = Groups()
@@ -94,6 +97,7 @@ class ToolPool:
         servers: Iterable[McpServer],
         own_clients: OwnClients | None = None,
         watch: Watch | None = None,
+        standings: Standings | None = None,
     ) -> Self:
         """As the operator set it, for the catalogue's servers."""
         offered = tuple(servers)
@@ -108,6 +112,7 @@ class ToolPool:
             limits=limits,
             own_clients=own_clients,
             watch=watch,
+            standings=standings,
         )
 
     async def start(self) -> None:
@@ -288,7 +293,10 @@ class ToolPool:
     ) -> Connection:
         breaker = self._breakers.of(key)
         self._retire_others(key)
-        connection = Connection(key, server, breaker.worked, self._watch)
+        connection = Connection(
+            key, server, breaker.worked, self._watch, tools_only=breaker.tools_only
+        )
+        connection.opened.add_done_callback(lambda _: self._opened(connection))
         connection.ended.add_done_callback(lambda _: self._lost(connection, breaker))
         task = connection.start(credential, surroundings)
         self._current[key] = connection
@@ -317,6 +325,10 @@ class ToolPool:
         if connection.leases == 0:
             self._tell()
 
+    def _opened(self, connection: Connection) -> None:
+        if connection.is_open:
+            self._standings.works(connection.key, connection.server)
+
     def _lost(self, connection: Connection, breaker: Breaker) -> None:
         """A connection can be used no more: the next who wants one gets another."""
         if self._current.get(connection.key) is connection:
@@ -324,9 +336,13 @@ class ToolPool:
         if connection.ended.result() is not Reason.CLOSED:
             now = asyncio.get_running_loop().time()
             name, reason = connection.server.log_name, connection.ended.result()
-            breaker.failed(now)
             self._watch.lost(name, reason)
             self._telling.lost(name, reason, now)
+            if connection.is_asked_beside:
+                breaker.failed_beside(now)
+            else:
+                breaker.failed(now)
+                self._standings.fails(connection.key, connection.server, reason)
 
     def _gone(self, connection: Connection) -> None:
         del self._tasks[connection]

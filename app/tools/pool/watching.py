@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from app.tools.pool.failures import Reason
+    from app.tools.pool.leased import ConnectionKey
+    from app.tools.servers import McpServer
 
 
 class Watch(Protocol):
@@ -23,6 +28,9 @@ class Watch(Protocol):
     def called(self, server: str, outcome: str, seconds: float) -> None:
         """A call has ended: ``ok``, ``error``, ``timeout``, ``lost``, ``asked``, ``stopped``."""
 
+    def read(self, server: str, outcome: str, seconds: float) -> None:
+        """So has the reading of a resource or a prompt: as calls do, but for ``asked``."""
+
 
 class Unwatched:
     """Where nobody counts."""
@@ -40,4 +48,27 @@ class Unwatched:
         """Nor of this."""
 
     def called(self, server: str, outcome: str, seconds: float) -> None:
+        """Nor of this."""
+
+    def read(self, server: str, outcome: str, seconds: float) -> None:
+        """Nor of this."""
+
+
+class Standings(Protocol):
+    """Hears of each connection whether it works. What is heard later is so later."""
+
+    def works(self, key: ConnectionKey, server: McpServer) -> None:
+        """A new one is open, and its server has listed what it offers."""
+
+    def fails(self, key: ConnectionKey, server: McpServer, reason: Reason) -> None:
+        """It could not be opened, or ended though nobody had closed it."""
+
+
+class Untold:
+    """Where nobody is told."""
+
+    def works(self, key: ConnectionKey, server: McpServer) -> None:
+        """Say nothing of it."""
+
+    def fails(self, key: ConnectionKey, server: McpServer, reason: Reason) -> None:
         """Nor of this."""

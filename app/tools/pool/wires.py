@@ -34,6 +34,8 @@ MAX_GARBAGE = 100
 """Lines in a row that are no messages, after which a server does not speak the protocol."""
 
 _NOT_FOUND = 404
+_LISTS = frozenset({"resources/list", "prompts/list"})
+_READS = frozenset({"resources/read", "prompts/get"})
 
 
 class BoundedSession(ClientSession):
@@ -201,22 +203,38 @@ class HttpWire(StreamableHttpTransport):
         """A credential that is refused, or a forgotten session, ends the connection.
 
         Other failures belong to their request: a server of an older protocol answers the question
-        for a newer one so.
+        for a newer one so. So does every failure of what is asked for beside tools, since somebody
+        may be let call these and read nothing.
         """
+        forgotten = response.status_code == _NOT_FOUND and self.get_session_id() is not None
+        asked = _asked(response.request)
+        if not forgotten and (
+            asked.get("method") in _LISTS
+            or (asked.get("method") in _READS and response.status_code != UNAUTHORIZED)
+        ):
+            return
         self.failed += 1
         self.failure = reason_of_status(response.status_code, self._server)
         if response.status_code == UNAUTHORIZED:
-            self._turned_away.append(_meta_of(response.request))
-        forgotten = response.status_code == _NOT_FOUND and self.get_session_id() is not None
+            self._turned_away.append(_meta_of(asked))
         if forgotten or self.failure is not Reason.UNREACHABLE:
             self.loss.settle(self.failure)
 
 
-def _meta_of(request: httpx2.Request) -> Mapping[str, Any]:
+def _asked(request: httpx2.Request) -> Mapping[str, Any]:
+    """The message that was sent; empty where none was."""
+    try:
+        message = json.loads(request.content)
+    except (httpx2.RequestNotRead, ValueError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _meta_of(asked: Mapping[str, Any]) -> Mapping[str, Any]:
     """The ``_meta`` of what was asked; empty where there is none."""
     try:
-        meta = json.loads(request.content)["params"]["_meta"]
-    except (httpx2.RequestNotRead, ValueError, LookupError, TypeError):
+        meta = asked["params"]["_meta"]
+    except (LookupError, TypeError):
         return {}
     return meta if isinstance(meta, dict) else {}
 

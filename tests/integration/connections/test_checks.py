@@ -394,7 +394,7 @@ class TestAConnectionThatIsRevoked:
                 await web.changes.set_key(person, "tickets", f"old-{person.user_id}")
                 for worker in (one, other):
                     await use(worker, person, tickets)
-            await far.is_listened_to(4)
+            await far.has_listed_all(4)
             web.announcer.forget()
             far.requests.clear()
             await web.changes.set_key(alice, "tickets", "new")
@@ -419,7 +419,7 @@ class TestAConnectionThatIsRevoked:
         ):
             await web.changes.set_key(alice, "tickets", "old")
             await use(worker, alice, tickets)
-            await far.is_listened_to(1)
+            await far.has_listed_all(1)
             await web.changes.set_key(alice, "tickets", "new")
             far.requests.clear()
             await use(worker, alice, tickets)

@@ -126,7 +126,7 @@ class Scene:
             return _tenant(function, self.user, *arguments)
 
         now = datetime.now(UTC)
-        noted = (1, "available", None, "[]", "v")
+        noted = (1, "available", None, "[]", "v", "{}")
         return {
             "add_data_key": mine("add_data_key", 3, "k", b""),
             "rewrap_data_key": mine("rewrap_data_key", 1, b"", "k2", b"w"),

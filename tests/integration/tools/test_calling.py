@@ -492,7 +492,7 @@ class TestACredentialThatIsRefusedInMidCall:
             )
             first = asyncio.create_task(calls.make(CallSite("m", "first"), server, "hang", {}))
             await far.hanging.wait()
-            await far.is_listened_to(1)
+            await far.has_listed_all(1)
             far.hanging.clear()
             far.status = 401
             await calls.make(CallSite("m", "second"), server, "large", {})

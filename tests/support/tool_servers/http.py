@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 BIG = 24 * 1024 * 1024
 LISTENING = "subscriptions/listen"
+LISTED_LAST = "prompts/list"
 
 
 class Name(BaseModel):
@@ -57,8 +58,15 @@ class HttpToolServer:
 
     async def is_listened_to(self, times: int) -> None:
         """Return once so many want to be told of changes, which they begin to by themselves."""
+        await self._is_asked(LISTENING, times)
+
+    async def has_listed_all(self, times: int) -> None:
+        """Return once so many have asked for all there is, and send no more by themselves."""
+        await self._is_asked(LISTED_LAST, times)
+
+    async def _is_asked(self, method: str, times: int) -> None:
         async with asyncio.timeout(60):
-            while self.headers("mcp-method").count(LISTENING) < times:  # noqa: ASYNC110
+            while self.headers("mcp-method").count(method) < times:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
 
     async def drip(self, send: Send) -> None:
