@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -11,9 +11,23 @@ import pytest
 
 from tests.integration.api.test_bad_input import SECRET, assert_problem
 from tests.integration.api.test_mentions import titled
-from tests.support.service import RunningService
+from tests.support.postgres import PostgresServer
+from tests.support.service import RunningService, running_service
 
+NOWHERE = "http://127.0.0.1:9"
+OTHER = "model:other:7b"
 WAYS = ("runs", "runs/stream", "runs/wait", "state", "scheduled")
+
+
+@pytest.fixture(scope="module")
+async def two(postgres: PostgresServer) -> AsyncIterator[RunningService]:
+    """A service with two models, whose runs stay in the queue."""
+    pools = (
+        {"name": "first", "url": NOWHERE},
+        {"name": "second", "url": NOWHERE, "model": "other:7b"},
+    )
+    async with running_service(postgres, worker=False, pool=pools) as running:
+        yield running
 
 
 def pointing(*refs: object, content: str = "Look at @that") -> dict[str, Any]:
@@ -136,3 +150,36 @@ class TestAMessage:
         refs = ["tool:stoa:time_now"]
         answer = await send(ada, [pointing(*refs)], assistant="tooling")
         assert assert_problem(answer, 422)["code"] == "invalid_input"
+
+
+class TestAMentionedModel:
+    @pytest.mark.parametrize(
+        ("messages", "config", "chosen"),
+        [
+            ([pointing(OTHER)], None, "other:7b"),
+            ([pointing(OTHER, "model:smollm2:latest")], {}, "other:7b"),
+            ([pointing(OTHER)], {"configurable": {"model": None}}, "other:7b"),
+            (
+                [pointing(OTHER)],
+                {"configurable": {"model": "smollm2"}},
+                "smollm2:latest",
+            ),
+            ([pointing(OTHER), pointing()], None, None),
+            ([pointing()], None, None),
+        ],
+        ids=["one", "two", "null", "chosen", "earlier", "none"],
+    )
+    async def test_is_the_runs_where_none_is_chosen(
+        self,
+        two: RunningService,
+        messages: list[dict[str, Any]],
+        config: dict[str, Any] | None,
+        chosen: str | None,
+    ) -> None:
+        ada = two.client(f"ada-chooses-{uuid4().hex[:8]}")
+        answer = await send(ada, messages, "runs", config=config)
+        assert answer.status_code == 200, answer.text
+        run = answer.json()
+        path = f"/threads/{run['thread_id']}/runs"
+        (kept,) = (await ada.get(path, params={"select": "kwargs"})).json()
+        assert kept["kwargs"]["config"].get("configurable", {}).get("model") == chosen

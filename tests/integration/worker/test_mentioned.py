@@ -66,6 +66,10 @@ class Person:
     async def _library_stands(self) -> str:
         return str((await self.http.get("/connections/library")).json()["state"])
 
+    async def finds(self, q: str) -> dict[str, Any]:
+        answer = await self.http.post("/mentions/search", json={"q": q})
+        return {group["source"]: group for group in answer.json()["groups"]}
+
     async def begins(self) -> str:
         return str((await self.sdk.threads.create())["thread_id"])
 
@@ -92,6 +96,44 @@ class Person:
         assert not quoted or messages[said[-2]] is quoted[0]
         lines = [line for each in quoted for line in each["content"].splitlines()]
         return [json.loads(line) for line in lines if line.startswith("{")], messages
+
+
+class TestASearch:
+    async def test_finds_what_ones_own_servers_let_be_read(self, service: RunningService) -> None:
+        gil, hal = Person(service, "gil-searches"), Person(service, "hal-searches")
+        await gil.joins_library("gil-key")
+        found = await gil.finds("guide")
+        assert found["resources"]["results"] == [
+            {
+                "version": 1,
+                "ref": f"resource:library:{GUIDE}",
+                "provider": "library",
+                "kind": "resource",
+                "id": GUIDE,
+                "title": f"Title of {GUIDE}",
+                "url": "/tools",
+                "scope": None,
+            }
+        ]
+        found = await gil.finds("review")
+        assert [each["ref"] for each in found["prompts"]["results"]] == ["prompt:library:review"]
+        found = await gil.finds("lend")
+        assert [each["ref"] for each in found["tools"]["results"]] == ["tool:library:lend"]
+        found = await hal.finds("guide")  # who has no key
+        assert found["resources"]["status"] == found["prompts"]["status"] == "unauthorized"
+        assert found["resources"]["results"] == []
+
+    async def test_lets_nobody_point_at_what_only_others_can_read(
+        self, service: RunningService
+    ) -> None:
+        ivy, jon = Person(service, "ivy-reads"), Person(service, "jon-reads")
+        await ivy.joins_library("ivy-key")
+        thread = await jon.begins()
+        mention = {"mentions": [f"resource:library:{GUIDE}"]}
+        said = {"type": "human", "content": "Read @it", "additional_kwargs": mention}
+        body = {"assistant_id": "agent", "input": {"messages": [said]}}
+        answer = await jon.http.post(f"/threads/{thread}/runs", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (422, "mention_not_found")
 
 
 class TestATurn:
