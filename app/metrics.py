@@ -123,6 +123,13 @@ def scheduler_metrics(facts: Mapping[str, Any]) -> Iterator[GaugeMetricFamily]:
         "People who have a run, or a call, that waits.",
         value=facts["users_waiting"],
     )
+    yield _each(
+        "stoa_component_available",
+        "1 where a part of the service that everybody shares can do all its work.",
+        ("component",),
+        facts["components"],
+        "available",
+    )
     for name, (key, meaning) in _BY_KIND.items():
         yield _each(name, meaning, ("kind",), facts["questions"], key)
     for name, (key, meaning) in _OF_ERASURES.items():
@@ -164,7 +171,7 @@ async def serving_metrics(
         raise SettingsError(
             f"{setting}: cannot listen on {host}:{port}: {error.strerror}"
         ) from error
-    server.handle_error = _broken_off  # type: ignore[method-assign]
+    server.handle_error = _broken_off  # type: ignore[method-assign, assignment]
     log.info("serving metrics", port=port)
     try:
         yield registry

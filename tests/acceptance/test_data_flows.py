@@ -24,6 +24,7 @@ import httpx
 import pytest
 
 from tests.integration.connections.oauth.stage import visit
+from tests.support.collector import collector
 from tests.support.deployment import Deployment, deployed
 from tests.support.frames import read_run, start_run
 from tests.support.front_door import FrontDoor, front_door
@@ -92,6 +93,7 @@ def guard(tmp_path: Path) -> Guard:
 async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
         door = await stack.enter_async_context(front_door())
+        collecting = await stack.enter_async_context(collector())
         far = await stack.enter_async_context(http_tool_server())
         authorization = await stack.enter_async_context(authorization_server())
         protected = await stack.enter_async_context(protected_mcp_server(authorization))
@@ -114,6 +116,7 @@ async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIt
             "STOA_VAULT_KEYS": keys_of("k1"),
             "STOA_PUBLIC_URL": door.url,
             "STOA_EMBEDDING_MODEL": "smollm2",
+            "STOA_OTLP_URL": collecting.url,
             "LANGSMITH_TRACING": "true",
             "LANGSMITH_API_KEY": "a key",
             "HTTPS_PROXY": "http://127.0.0.1:9",
@@ -133,6 +136,7 @@ async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIt
                 place(far.url): "tool server",
                 place(protected.url): "tool server (protected)",
                 place(authorization.origin): "authorization server",
+                place(collecting.url): "traces",
                 **dict.fromkeys(resolvers(), "name"),
             },
         )

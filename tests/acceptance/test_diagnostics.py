@@ -197,10 +197,8 @@ class TestAFailureThatNobodyForesaw:
         port = str(urlsplit(world.web.url).port)
         environment = {
             "STOA_LOG_FORMAT": "json",
-            **{
-                f"STOA_{name}_DATABASE_URL".replace("__", "_"): world.deployment.database.dsn(role)
-                for name, role in (("", "service"), ("DISPATCH", "dispatch"))
-            },
+            "STOA_DATABASE_URL": world.deployment.database.dsn("service"),
+            "STOA_DISPATCH_DATABASE_URL": world.deployment.database.dsn("dispatch"),
         }
         status, output = await forked.run(("web", "--port", port), environment)
         assert status == 2
