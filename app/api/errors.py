@@ -23,6 +23,7 @@ from app.api.refusals import (
     MalformedRequest,
     UnsupportedMediaType,
 )
+from app.mentions.checking import MentionNotFound
 from app.runs.approvals import ApprovalClosed
 from tenancy import errors as domain
 
@@ -119,7 +120,7 @@ async def _domain_error(request: Request, error: Exception) -> Response:
 
 def _members(error: domain.StoaError) -> dict[str, object] | None:
     """What else a problem says."""
-    if isinstance(error, InvalidFields | InvalidSearch):
+    if isinstance(error, InvalidFields | InvalidSearch | MentionNotFound):
         return {"errors": error.errors}
     if isinstance(error, ApprovalClosed):
         return {"approval": approval_json(error.approval)}

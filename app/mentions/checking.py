@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app.mentions.offered import OWN_SERVER
 from app.mentions.refs import Ref, parse_ref
-from app.runs.input_rules import MENTIONS
+from app.runs.input_rules import MENTIONS, MOST_MENTIONS
 from tenancy.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -30,6 +30,13 @@ class MentionNotFound(InvalidInput):
     code = "mention_not_found"
     message = "A mention points at what is not there."
 
+    def __init__(self, missing: Sequence[PlacedRef]) -> None:
+        super().__init__(f"{missing[0].where} points at what is not there.")
+        self.errors: list[dict[str, object]] = [
+            {"loc": each.loc, "msg": "Points at what is not there."}
+            for each in missing[:MOST_MENTIONS]
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedRef:
@@ -43,6 +50,11 @@ class PlacedRef:
     def where(self) -> str:
         """As a client finds it."""
         return f"`messages[{self.message}].additional_kwargs.mentions[{self.place}]`"
+
+    @property
+    def loc(self) -> list[str | int]:
+        """As a program does."""
+        return ["messages", self.message, "additional_kwargs", MENTIONS, self.place]
 
 
 def mentions_in(given: Mapping[str, Any] | None) -> list[PlacedRef]:
@@ -94,15 +106,15 @@ class MentionCheck:
         """See that everything is there. Of what is a stranger's, the same is said as of nothing.
 
         Raises:
-            MentionNotFound: something is not; it says which.
+            MentionNotFound: something is not; it says all that is not.
             DatabaseUnavailable: Postgres cannot be reached.
         """
         there = await self._stored(owner, [each.ref for each in placed])
         there |= await self._listed(owner, [each.ref for each in placed])
         there |= {Ref("model", name) for name in self.models()}
-        for each in placed:
-            if each.ref not in there:
-                raise MentionNotFound(f"{each.where} points at what is not there.")
+        missing = [each for each in placed if each.ref not in there]
+        if missing:
+            raise MentionNotFound(missing)
 
     async def _stored(self, owner: Owner, refs: Sequence[Ref]) -> set[Ref]:
         """Those conversations and memories that are there."""

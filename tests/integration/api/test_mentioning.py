@@ -90,6 +90,15 @@ class TestAMessage:
             "`messages[0].additional_kwargs.mentions[1]` points at what is not there."
         }
 
+    async def test_is_told_of_all_that_is_not_there(self, idle: RunningService) -> None:
+        ada = idle.client("ada-misses")
+        plans = await titled(ada, "Plans")
+        refs = (f"thread:{uuid4()}", f"thread:{plans}", f"memory:{uuid4()}")
+        problem = assert_problem(await send(ada, [pointing(*refs)]), 422)
+        assert [each["loc"] for each in problem["errors"]] == [
+            ["messages", 0, "additional_kwargs", "mentions", place] for place in (0, 2)
+        ]
+
     async def test_may_not_point_at_what_is_gone(self, idle: RunningService) -> None:
         ada = idle.client("ada-deletes")
         memory = (await ada.post("/memories", json={"content": "Was."})).json()["memory_id"]
