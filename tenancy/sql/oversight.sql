@@ -248,6 +248,11 @@ LANGUAGE sql STABLE SET timezone = 'UTC' AS $$
   SELECT jsonb_build_object(
     'models', coalesce((SELECT jsonb_agg(m ORDER BY m.model) FROM dispatch.model_facts() m), '[]'),
     'pools', coalesce((SELECT jsonb_agg(p ORDER BY p.pool) FROM dispatch.pool_facts() p), '[]'),
+    'components', (
+      SELECT jsonb_agg(
+        jsonb_build_object('component', c.component, 'available', (c.status = 'available')::int)
+      ) FROM dispatch.read_components() c
+    ),
     'runs', jsonb_build_object(
       'running', coalesce(sum(l.running), 0), 'queued', coalesce(sum(l.queued), 0),
       'scheduled', coalesce(sum(l.scheduled), 0), 'waiting', dispatch.asking_runs()

@@ -82,6 +82,8 @@ class TestAWorkersMetrics:
         assert value(found, "stoa_pool_seats_in_use", **pool) == 1
         assert value(found, "stoa_pool_seats_cooling", **pool) == 0
         assert value(found, "stoa_pool_state", **pool, state="open") == 1
+        for part in ("database", "workers", "model:default"):
+            assert value(found, "stoa_component_available", component=part) == 1
         assert value(found, "stoa_pool_state", **pool, state="failing") == 0
         service.model.release(call)
         assert await ended(person, run) == await ended(person, second) == "success"
@@ -121,7 +123,7 @@ class TestAWorkersMetrics:
         assert await id_of(person) not in text
         found = samples(text)
         assert {name for name, _ in label_values(found)} <= {
-            *("model", "pool", "state", "waits_for", "outcome", "kind", "code", "le")
+            *("model", "pool", "state", "waits_for", "outcome", "kind", "code", "le", "component")
         }
         assert {each for name, each in label_values(found) if name == "model"} == {MODEL}
         assert {each for name, each in label_values(found) if name == "pool"} == {"default"}
