@@ -157,7 +157,7 @@ class Visitor:
 
     @property
     def failure(self) -> Locator:
-        return self.page.get_by_role("alert")
+        return self.page.locator("main").get_by_role("alert")
 
     @property
     def stop_notice(self) -> Locator:
