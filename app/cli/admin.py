@@ -11,6 +11,7 @@ from app.cli import (
     admin_audit,
     admin_erasures,
     admin_limits,
+    admin_models,
     admin_plans,
     admin_queue,
     admin_receipt,
@@ -35,6 +36,7 @@ application = typer.Typer(
 application.command()(admin_queue.queue)
 application.command()(admin_queue.pools)
 application.command()(admin_queue.workers)
+application.command()(admin_models.models)
 application.command()(admin_queue.usage)
 application.command()(admin_tools.tools)
 application.command()(admin_audit.audit)

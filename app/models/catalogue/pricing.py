@@ -7,8 +7,6 @@ import hashlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import structlog
-
 from app.models.catalogue.flight import Refreshed
 from app.models.catalogue.prices import parse_prices
 from app.models.catalogue.source import fetch_catalogue
@@ -17,8 +15,6 @@ from app.models.catalogue.stored import CatalogueFile, Stored
 if TYPE_CHECKING:
     from app.models.catalogue.prices import Prices
     from app.settings import Settings
-
-log = structlog.get_logger(__name__)
 
 NOTICE_SECONDS = 30.0
 """How long it takes at the longest to notice what another process has put into the folder."""
@@ -72,7 +68,6 @@ class PriceBook:
         assert self._source is not None  # noqa: S101 - nobody looks where there is nothing
         raw = await fetch_catalogue(self._source)
         self._keep(await asyncio.to_thread(self._file.replace, raw, parse_prices))
-        log.info("the catalogue of models was refreshed", models=len(self._newest.value))
 
     async def _notice(self) -> None:
         known = self._newest.written_at

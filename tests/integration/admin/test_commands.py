@@ -14,6 +14,7 @@ import pytest
 from tests.integration.admin.commands import Commands
 from tests.integration.admin.conftest import CANARY, id_of, start
 from tests.integration.admin.recorded import record_of
+from tests.support.held_ports import held_port
 from tests.support.service import RunningService
 from tests.support.tenancy import TestDatabase
 
@@ -112,6 +113,40 @@ class TestPools:
         assert missing == (1, "stoa: There is no such pool.\n")
         for wrong in ("default", "=1", "default=-1", "default=many", "default=10001"):
             assert (await admin("pools", "--set-capacity", wrong))[0] == 2
+
+
+class TestModels:
+    async def test_are_shown_and_their_prices_read_anew(
+        self,
+        admin: Commands,
+        service: RunningService,
+        monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path,
+    ) -> None:
+        monkeypatch.setenv("STOA_OLLAMA_URL", service.model.url)
+        status, text = await admin("models")
+        assert status == 0, text
+        assert all(word in text for word in ("smollm2:latest (default)", "available", "time"))
+        published = tmp_path / "api.json"
+        published.write_text('{"one": {"models": {"small": {}}}}', encoding="utf-8")
+        monkeypatch.setenv("STOA_CATALOGUE_URL", str(published))
+        monkeypatch.setenv("STOA_CATALOGUE_FOLDER", str(tmp_path / "prices"))
+        status, output = await admin("models", "--refresh", "--json")
+        assert (status, json.loads(output)[0]["capabilities"]) == (0, ["tools", "thinking"])
+        (kept,) = (tmp_path / "prices").iterdir()
+        assert kept.read_bytes() == published.read_bytes()
+        published.write_text("<html></html>", encoding="utf-8")
+        status, text = await admin("models", "--refresh")
+        assert (status, "could not be refreshed" in text) == (1, True)
+        assert json.loads(kept.read_bytes())
+
+    async def test_that_do_not_answer_are_something_to_do(
+        self, admin: Commands, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with held_port() as port:
+            monkeypatch.setenv("STOA_OLLAMA_URL", f"http://127.0.0.1:{port}")
+            status, text = await admin("models")
+        assert (status, "unavailable" in text) == (3, True)
 
 
 class TestLimits:
