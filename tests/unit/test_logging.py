@@ -33,6 +33,9 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (app_logging, "_configured"),
     ):
         monkeypatch.setattr(place, name, getattr(place, name))
+    # One that has logged stays as it was set up then.
+    fresh = structlog.get_logger("app.process")
+    monkeypatch.setattr(app_logging.interpreter, "log", fresh)
     yield
     root.handlers = handlers
     root.setLevel(level)
