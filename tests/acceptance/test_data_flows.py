@@ -31,6 +31,7 @@ from tests.support.front_door import FrontDoor, front_door
 from tests.support.model_server import Script, ToolCall
 from tests.support.oauth_server.authorization import authorization_server
 from tests.support.oauth_server.resource import protected_mcp_server
+from tests.support.raw_server import Exchange, raw_server
 from tests.support.socket_guard import Guard
 from tests.support.tenancy import TestDatabase
 from tests.support.tool_servers.http import http_tool_server
@@ -97,6 +98,7 @@ async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIt
         far = await stack.enter_async_context(http_tool_server())
         authorization = await stack.enter_async_context(authorization_server())
         protected = await stack.enter_async_context(protected_mcp_server(authorization))
+        prices = await stack.enter_async_context(raw_server(_publish))
         (tmp_path / "logs").mkdir()
         deployment = await stack.enter_async_context(deployed(template, tmp_path / "logs"))
         credential = {"kind": "oauth", "origins": [authorization.origin]}
@@ -117,12 +119,15 @@ async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIt
             "STOA_PUBLIC_URL": door.url,
             "STOA_EMBEDDING_MODEL": "smollm2",
             "STOA_OTLP_URL": collecting.url,
+            "STOA_CATALOGUE_URL": prices.url,
+            "STOA_CATALOGUE_FOLDER": str(tmp_path / "prices"),
             "LANGSMITH_TRACING": "true",
             "LANGSMITH_API_KEY": "a key",
             "HTTPS_PROXY": "http://127.0.0.1:9",
         }
         web = await deployment.start_shipped_web(**settings)
         await deployment.start_shipped_worker(**settings)
+        await prices.arrived.wait()
         door.open_to(web.url, deployment.issuer)
         yield World(
             deployment,
@@ -137,9 +142,15 @@ async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIt
                 place(protected.url): "tool server (protected)",
                 place(authorization.origin): "authorization server",
                 place(collecting.url): "traces",
+                place(prices.url): "catalogue",
                 **dict.fromkeys(resolvers(), "name"),
             },
         )
+
+
+async def _publish(exchange: Exchange) -> None:
+    assert exchange.method == "GET"
+    await exchange.answer(b'{"one": {"models": {"small": {}}}}')
 
 
 def database_url(deployment: Deployment) -> str:
