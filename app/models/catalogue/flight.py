@@ -46,13 +46,15 @@ class Refreshed(Generic[T]):
         self._flight: asyncio.Task[T] | None = None
         self._due_at = float("-inf")
         self._failures = 0
+        self._is_closed = False
 
     def read(self) -> T | None:
         """What is known, at once; an old value begins a look-up that nobody waits for.
 
         After failures that is begun later and later.
         """
-        if self._flight is None and self._clock() >= self._due_at:
+        is_idle = self._flight is None and not self._is_closed
+        if is_idle and self._clock() >= self._due_at:
             self._begin()
         return self._value
 
@@ -63,10 +65,13 @@ class Refreshed(Generic[T]):
             Exception: what the look-up raised, to everybody who waits for it.
             asyncio.CancelledError: it was closed.
         """
+        if self._is_closed:
+            raise asyncio.CancelledError
         return await asyncio.shield(self._flight or self._begin())
 
     async def aclose(self) -> None:
-        """End a look-up that is under way."""
+        """End a look-up that is under way, and begin none any more."""
+        self._is_closed = True
         if self._flight is not None:
             self._flight.cancel()
             await asyncio.gather(self._flight, return_exceptions=True)

@@ -29,7 +29,7 @@ class PriceBook:
         name = hashlib.sha256((self._source or "").encode()).hexdigest()[:12]
         self._file = CatalogueFile(settings.catalogue_folder / f"models-{name}.json")
         self._fresh_seconds = settings.catalogue_seconds
-        self._newest: Stored[Prices] = Stored({}, -1)
+        self._newest: Stored[Prices] = Stored({}, 0)
         self._published = Refreshed("published prices", self._fetch, self._fresh_seconds)
         self._stored = Refreshed("stored prices", self._notice, NOTICE_SECONDS)
 
@@ -67,14 +67,10 @@ class PriceBook:
     async def _fetch(self) -> None:
         assert self._source is not None  # noqa: S101 - nobody looks where there is nothing
         raw = await fetch_catalogue(self._source)
-        self._keep(await asyncio.to_thread(self._file.replace, raw, parse_prices))
+        self._newest = await asyncio.to_thread(self._file.replace, raw, parse_prices)
 
     async def _notice(self) -> None:
         known = self._newest.written_at
         found = await asyncio.to_thread(self._file.read, parse_prices, known)
         if found is not None:
-            self._keep(found)
-
-    def _keep(self, found: Stored[Prices]) -> None:
-        if found.written_at > self._newest.written_at:
             self._newest = found

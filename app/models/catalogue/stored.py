@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PREFIX = ".catalogue-"
+_CLOCKS_DIFFER_SECONDS = 60.0
 _STALE_SECONDS = 3600.0
 """A temporary file that is older was left by a process that was killed."""
 
@@ -26,13 +27,13 @@ class Stored(Generic[T]):
 
     value: T
     written_at: int
-    """When it was written, in nanoseconds, by the clock of whoever did; of two files the newer has
-    more."""
+    """When it was written, in nanoseconds, by the clock of whoever did: it tells files apart."""
 
     @property
     def age_seconds(self) -> float:
-        """How long ago that was."""
-        return max(time.time() - self.written_at / 1e9, 0.0)
+        """How long ago that was; without end where a wrong clock says that it is still to come."""
+        age = time.time() - self.written_at / 1e9
+        return age if age > -_CLOCKS_DIFFER_SECONDS else float("inf")
 
 
 class CatalogueFile:
@@ -41,8 +42,8 @@ class CatalogueFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self, parse: Callable[[bytes], T], newer_than: int = -1) -> Stored[T] | None:
-        """What the file holds; None without a good one, or where it is no newer.
+    def read(self, parse: Callable[[bytes], T], known: int | None = None) -> Stored[T] | None:
+        """What the file holds; None without a good one, or where it is the one that is ``known``.
 
         Raises:
             OSError: it is there and cannot be read.
@@ -51,7 +52,7 @@ class CatalogueFile:
             # What is read and when it was written belong together, though it be replaced now.
             with self._path.open("rb") as file:
                 written_at = os.fstat(file.fileno()).st_mtime_ns
-                if written_at <= newer_than:
+                if written_at == known:
                     return None
                 return Stored(parse(file.read()), written_at)
         except (FileNotFoundError, ValueError):

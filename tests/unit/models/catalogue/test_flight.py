@@ -10,6 +10,10 @@ import pytest
 from app.models.catalogue.flight import FIRST_PAUSE_SECONDS, Refreshed
 
 
+class Panic(BaseException):
+    """What nobody catches."""
+
+
 class Source:
     """Something that is looked up, when a test lets it be."""
 
@@ -121,7 +125,9 @@ class TestReading:
 
 class TestALookUp:
     @pytest.mark.parametrize(
-        "failure", [OSError(), asyncio.CancelledError()], ids=["failed", "cancelled"]
+        "failure",
+        [OSError(), asyncio.CancelledError(), Panic()],
+        ids=["failed", "cancelled", "panicked"],
     )
     async def test_that_comes_to_nothing_lets_the_next_begin(
         self, source: Source, kept: Refreshed[str], failure: BaseException
@@ -140,3 +146,8 @@ class TestALookUp:
         with pytest.raises(asyncio.CancelledError):
             await waiting
         assert kept.read() == "old"
+        with pytest.raises(asyncio.CancelledError):
+            await kept.refresh()
+        source.time += 3600
+        assert kept.read() == "old"
+        assert source.begun == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.models.catalogue.stored import CatalogueFile
+from app.models.catalogue.stored import CatalogueFile, Stored
 
 
 def parse(raw: bytes) -> str:
@@ -38,10 +38,15 @@ class TestTheFile:
         assert file.read(parse) == second
         assert names(tmp_path) == ["models.json"]
 
-    def test_is_read_by_whoever_knows_an_older_one(self, file: CatalogueFile) -> None:
+    def test_is_read_by_whoever_knows_another(self, file: CatalogueFile) -> None:
         stored = file.replace(b"good 1", parse)
-        assert file.read(parse, newer_than=stored.written_at - 1) == stored
-        assert file.read(parse, newer_than=stored.written_at) is None
+        assert file.read(parse, known=stored.written_at - 1) == stored
+        assert file.read(parse, known=stored.written_at) is None
+
+    def test_is_as_old_as_its_date_says_unless_that_is_to_come(self) -> None:
+        now = time.time_ns()
+        assert 3600 <= Stored("good", now - 3600 * 10**9).age_seconds < 7200
+        assert Stored("good", now + 3600 * 10**9).age_seconds == float("inf")
 
     def test_stays_where_what_came_is_not(self, file: CatalogueFile, tmp_path: Path) -> None:
         file.replace(b"good 1", parse)
