@@ -95,7 +95,7 @@ class Answer:
         if self._call is None or self._call.done():
             return
         if not self._is_whole:
-            self._call.cancel()
+            self.scope.end(self._call)
             await asyncio.wait({self._call})
 
     async def _wait(self) -> None:

@@ -31,6 +31,7 @@ class RunScope:
         self.request_id = current_request_id()
         self.loop = asyncio.get_running_loop()
         self._calls: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
     @contextmanager
@@ -54,6 +55,7 @@ class RunScope:
         task = asyncio.create_task(call, name=name)
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
+        task.add_done_callback(self._ending.discard)
         task.add_done_callback(take_error)
         return task
 
@@ -61,6 +63,15 @@ class RunScope:
         """End the calls that are under way, whoever waits for them, and begin no more."""
         self._is_closed = True
         for call in tuple(self._calls):
+            self.end(call)
+
+    def end(self, call: asyncio.Task[None]) -> None:
+        """End one of its calls, whoever else does: cut off as it closes its connection, it can't.
+
+        The model would go on for nobody.
+        """
+        if call not in self._ending and not call.done():
+            self._ending.add(call)
             call.cancel()
 
     async def ended(self, seconds: float) -> None:

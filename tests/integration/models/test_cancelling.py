@@ -10,7 +10,9 @@ from langchain_core.messages import HumanMessage
 from langchain_ollama import ChatOllama
 from langgraph.graph import START, MessagesState, StateGraph
 
+from app.models.chat import build_chat_model
 from tests.support.model_server import Script, ScriptedModelServer
+from tests.support.models import FreeSeats, model_calls
 
 
 async def read(chat: ChatOllama) -> None:
@@ -30,6 +32,23 @@ class TestStopping:
         with pytest.raises(asyncio.CancelledError):
             await reading
         await server.wait_for_disconnect()
+
+    async def test_ending_the_run_as_well_does_so_too_whichever_comes_when(
+        self, server: ScriptedModelServer, seats: FreeSeats
+    ) -> None:
+        """What ends first is about to close the connection when the other one comes."""
+        for turns in range(8):
+            async with model_calls(seats) as scope:
+                chat = build_chat_model("smollm2", context=2048, output=64)
+                server.enqueue(Script(stall_at=1))
+                reading = asyncio.create_task(read(chat))
+                await server.wait_for_stall(turns + 1)
+                scope.close()
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                reading.cancel()
+                await asyncio.wait({reading})
+                await server.wait_for_disconnect(turns + 1)
 
     async def test_leaving_the_stream_early_closes_it_too(
         self, server: ScriptedModelServer, chat: ChatOllama
