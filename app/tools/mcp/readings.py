@@ -50,7 +50,7 @@ def _put_together(
         text, is_short = _within(part, left, redactor)
         kept += [text] if text else []
         left -= len((text + _BETWEEN).encode())
-        if is_short or left <= 0:
+        if is_short:
             is_cut = True
             break
     if is_cut:

@@ -37,7 +37,7 @@ from tests.support.tool_servers.http import HttpToolServer, http_tool_server
 from tests.support.tool_servers.pools import running_pool
 
 PATIENCE = 60
-TOOLS = {"add", "hang", "greet", "send_away", "large", "grow"}
+TOOLS = {"add", "hang", "greet", "send_away", "large", "grow", "publish"}
 
 
 class Worker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -51,6 +51,12 @@ class HttpToolServer:
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a call hangs."""
     let_go: asyncio.Event = field(default_factory=asyncio.Event)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    """What requests of these methods are answered with instead."""
+    holds_listening: bool = False
+    """Whether nobody is promised to be told of changes before they may listen."""
+    may_listen: asyncio.Event = field(default_factory=asyncio.Event)
+    _built: Any = None
 
     def headers(self, name: str) -> list[str | None]:
         """One header of all requests."""
@@ -81,8 +87,20 @@ class HttpToolServer:
         for each in list(self._server.server_state.connections):
             each.transport.abort()
 
+    def add_sudden_tool(self) -> None:
+        """Have a tool more, and tell nobody."""
+        self._built.add_tool(lambda: "sudden", name="sudden")
+
     def build(self) -> MCPServer[Any]:
         server: MCPServer[Any] = MCPServer("far", log_level="CRITICAL")
+        self._built = server
+
+        def note() -> str:
+            """A note."""
+            return "a note"
+
+        server.resource("note://first")(note)
+        server.prompt("first")(note)
 
         @server.tool()
         def add(a: int, b: int) -> int:
@@ -119,6 +137,15 @@ class HttpToolServer:
             await context.notify_tools_changed()
             return "grown"
 
+        @server.tool()
+        async def publish(context: Context[Any, Any]) -> str:
+            """Let more be read."""
+            server.resource("note://published")(note)
+            server.prompt("published")(note)
+            await context.notify_resources_changed()
+            await context.notify_prompts_changed()
+            return "published"
+
         return server
 
     def wrap(self, app: ASGIApp) -> ASGIApp:
@@ -134,8 +161,11 @@ class HttpToolServer:
             if self.endless:
                 await self.drip(send)
                 return
-            is_newer = headers.get("mcp-method") == "server/discover"
-            status = 404 if self.older and is_newer else self.status
+            method = headers.get("mcp-method", "")
+            if self.holds_listening and method == LISTENING:
+                await self.may_listen.wait()
+            is_newer = method == "server/discover"
+            status = 404 if self.older and is_newer else self.refused.get(method, self.status)
             if status is None:
                 await app(scope, receive, send)
                 return

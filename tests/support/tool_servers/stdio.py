@@ -5,7 +5,9 @@
 Its behaviour is named by its arguments: ``hang-connect``, ``hang-list``, ``slow-relist``,
 ``endless`` (a cursor on every page), ``exit-at-once``, ``noisy`` (prints to both outputs), ``deaf``
 (heeds neither the end of its input nor SIGTERM), ``forks`` (leaves a process of its own behind),
-``blank`` (prints empty lines for ever), ``forms`` (says what ``note`` takes).
+``blank`` (prints empty lines for ever), ``forms`` (says what ``note`` takes), ``readable`` (has
+resources and prompts beside its tools). When asked for these, ``mute`` does not answer, ``failing``
+answers with an error, ``huge`` with more than is read, and ``dying`` ends.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ BEHAVIOUR = set(sys.argv[1:])
 NOTES: list[str] = []
 EXTRA: list[str] = []
 LISTINGS: list[int] = []
+PUBLISHED: list[str] = []
+HEARD: list[str] = []
+"""What it was asked for, in the order in which that came."""
 LATER: list[str] = []
 """Lines that came while something else was waited for."""
 
@@ -87,7 +92,7 @@ def listing(params: dict[str, Any]) -> dict[str, Any]:
     return {"tools": tools, **more}
 
 
-def call(request: dict[str, Any]) -> dict[str, Any]:  # noqa: C901, PLR0911 - one line a tool
+def call(request: dict[str, Any]) -> dict[str, Any]:  # noqa: C901, PLR0911, PLR0912 - one line a tool
     name = request["params"]["name"]
     arguments = request["params"].get("arguments") or {}
     match name:
@@ -113,6 +118,13 @@ def call(request: dict[str, Any]) -> dict[str, Any]:  # noqa: C901, PLR0911 - on
             EXTRA.append("new")
             say({"method": "notifications/tools/list_changed"})
             return text("announced")
+        case "publish":
+            PUBLISHED.append(arguments["name"])
+            say({"method": "notifications/resources/list_changed"})
+            say({"method": "notifications/prompts/list_changed"})
+            return text("published")
+        case "heard":
+            return text(json.dumps(HEARD))
         case "report":
             token = request["params"]["_meta"]["progressToken"]
             progress = {"progressToken": token, "progress": 1, "total": 2, "message": "half"}
@@ -130,6 +142,56 @@ def call(request: dict[str, Any]) -> dict[str, Any]:  # noqa: C901, PLR0911 - on
             return text("x" * arguments["size"])
         case _:
             return {**text("it failed"), "isError": True}
+
+
+def readable(request: dict[str, Any]) -> None:
+    """Answer when asked for what there is to read, or for some of it."""
+    method, params = request["method"], request.get("params") or {}
+    if "dying" in BEHAVIOUR:
+        os._exit(4)
+    if "mute" in BEHAVIOUR:
+        return
+    if "failing" in BEHAVIOUR:
+        say({"id": request["id"], "error": {"code": -32603, "message": "a secret of its own"}})
+        return
+    if "huge" in BEHAVIOUR:
+        answer(request, {"resources": [{"uri": "x:", "name": "x" * 20_000_000}]})
+        return
+    page = int(params.get("cursor", 0))
+    more = {"nextCursor": str(page + 1)} if "endless" in BEHAVIOUR else {}
+    names = [f"page-{page}"] if "endless" in BEHAVIOUR else ["first", *PUBLISHED]
+    match method:
+        case "resources/list":
+            kind = {"mimeType": "text/plain"}
+            found = [{"uri": f"quick://{each}", "name": each, **kind} for each in names]
+            answer(request, {"resources": found, **more})
+        case "prompts/list":
+            told = {"arguments": [{"name": "what", "required": True}]}
+            prompts: list[dict[str, Any]] = [{"name": each} for each in names]
+            answer(request, {"prompts": [*prompts, {"name": "told", **told}], **more})
+        case "resources/read":
+            read(request, params["uri"])
+        case _:
+            said = {"role": "user", "content": {"type": "text", "text": f"Do {params['name']}."}}
+            answer(request, {"messages": [said]})
+
+
+def read(request: dict[str, Any], uri: str) -> None:
+    match uri.partition("://")[2]:
+        case "hang":
+            Path("reading").touch()
+        case "die":
+            os._exit(5)
+        case "die-once" if not Path("died").exists():
+            Path("died").touch()
+            os._exit(5)
+        case "environment":
+            contents = {"uri": uri, "text": json.dumps(dict(os.environ))}
+            answer(request, {"contents": [contents]})
+        case "gone":
+            say({"id": request["id"], "error": {"code": -32002, "message": "a secret of its own"}})
+        case name:
+            answer(request, {"contents": [{"uri": uri, "text": f"This is {name}."}]})
 
 
 def ask(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -175,11 +237,14 @@ def main() -> None:
 
 
 def handle(request: dict[str, Any]) -> None:
+    HEARD.append(request.get("method", ""))
     if "id" not in request or "method" not in request:
         return
     match request["method"]:
         case "initialize":
-            capabilities = {"tools": {"listChanged": True}}
+            capabilities: dict[str, Any] = {"tools": {"listChanged": True}}
+            if "readable" in BEHAVIOUR:
+                capabilities |= {"resources": {"listChanged": True}, "prompts": {}}
             about = {"name": "quick", "version": "1"}
             version = request["params"]["protocolVersion"]
             answer(
@@ -190,6 +255,8 @@ def handle(request: dict[str, Any]) -> None:
             answer(request, listing(request.get("params") or {}))
         case "tools/call":
             answer(request, call(request))
+        case "resources/list" | "resources/read" | "prompts/list" | "prompts/get":
+            readable(request)
         case "ping":
             answer(request, {})
         case _:
