@@ -63,7 +63,8 @@ def quotation(things: Sequence[Quoted], tokens: int) -> HumanMessage | None:
     """
     room = (tokens - _OF_THE_MESSAGE) * _CHARACTERS_PER_TOKEN
     room -= len(_INTRODUCTION) + len(_LEFT_OUT) + 2
-    whole = [_line(thing) for thing in things]
+    # One character more than there is room for is enough to know that it does not fit.
+    whole = [_line(thing, (thing.text or "")[: max(room, 0) + 1]) for thing in things]
     lines: dict[int, str] = {}
     shortest_first = sorted(range(len(things)), key=lambda number: len(whole[number]))
     for done, number in enumerate(shortest_first):

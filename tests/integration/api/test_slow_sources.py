@@ -87,6 +87,12 @@ class TestASearch:
     async def test_is_answered_in_time_though_one_source_hangs_and_others_fail(
         self, idle: RunningService, shelves: Callable[[list[Shelf]], list[Shelf]]
     ) -> None:
+        http = idle.client("waits-for-sources")
+        shelves([Shelf("well")])
+        for _ in range(2):  # the first one of a process is slower
+            began = time.perf_counter()
+            assert (await http.post("/mentions/search", json={"q": QUERY})).status_code == 200
+            usual = time.perf_counter() - began
         chosen = shelves(
             [
                 Shelf("hangs", hangs=True),
@@ -97,13 +103,14 @@ class TestASearch:
                 Shelf("well"),
             ]
         )
-        http = idle.client("waits-for-sources")
-        await http.get("/me")
         with capture_logs() as lines:
             began = time.perf_counter()
             answer = await http.post("/mentions/search", json={"q": QUERY})
             took = time.perf_counter() - began
-        print(f"a search with one source that hangs took {took * 1000:.0f} ms")  # noqa: T201
+        print(  # noqa: T201
+            f"a search with one source that hangs took {took * 1000:.0f} ms,"
+            f" with none {usual * 1000:.0f} ms"
+        )
         assert answer.status_code == 200
         statuses: list[Status] = ["timeout", "upstream_error", "rate_limited", "unauthorized"]
         assert [group["status"] for group in answer.json()["groups"]] == [
