@@ -124,6 +124,7 @@ export const de: Catalogue = {
         "Die Antwort hat so viele Schritte gebraucht, wie sie am Stück darf. Mit „Fortsetzen“ geht sie dort weiter, wo sie ist.",
       nothing_to_continue: "Es war nichts mehr fortzusetzen. Alles, was es von dieser Antwort gibt, steht oben.",
       graph_missing: "Den Assistenten, der in diesem Chat antwortet, gibt es nicht mehr.",
+      events_flooded: "Der Assistent meldete auf einmal mehr, als sich speichern lässt, und wurde beendet.",
       graph_failed: "Der Assistent ist während der Antwort gescheitert.",
       thread_busy: "In diesem Chat entsteht gerade eine andere Antwort. Bitte versuchen Sie es gleich noch einmal.",
       thread_too_large: "Dieser Chat ist zu groß für eine so lange Nachricht. Bitte beginnen Sie einen neuen.",

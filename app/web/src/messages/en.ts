@@ -121,6 +121,7 @@ export const en = {
         "The answer took as many steps as it may take in one go. Continue lets it go on from where it is.",
       nothing_to_continue: "There was nothing left to go on with. All there is of this answer is above.",
       graph_missing: "The assistant that answers in this chat is no longer available.",
+      events_flooded: "The assistant reported more at once than can be stored, and was ended.",
       graph_failed: "The assistant failed while it was answering.",
       thread_busy: "This chat is busy with another answer. Please try again in a moment.",
       thread_too_large: "This chat has grown too large for a message of this length. Please begin a new one.",
