@@ -113,10 +113,13 @@ async def stoa(
 
 @asynccontextmanager
 async def development(
-    data: Path, ollama: str, *, at: int | None = None, **more: str
+    data: Path, ollama: str | None, *, at: int | None = None, **more: str
 ) -> AsyncIterator[str]:
-    """``stoa dev`` on this folder with this model server, ready; yields its address."""
-    environment = {"STOA_OLLAMA_URL": ollama, **more}
+    """``stoa dev`` on this folder, ready; yields its address.
+
+    With this model server, or without one of its own, where the settings name pools.
+    """
+    environment = more if ollama is None else {"STOA_OLLAMA_URL": ollama, **more}
     with held_port(at or 0) as port:
         arguments = ("dev", "--data", str(data), "--port", str(port))
         async with forked_stoa(*arguments, environment=environment) as command:

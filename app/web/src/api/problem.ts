@@ -11,6 +11,8 @@ export interface Problem {
   retrySeconds?: number;
   /** What is wrong with which part of what was sent. */
   fields?: FieldError[];
+  /** The names of what a message mentions and is not there. */
+  missing?: string[];
 }
 
 /** What is wrong with one part of what was sent, and where it stands. */

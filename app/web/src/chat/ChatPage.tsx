@@ -117,7 +117,8 @@ export function ChatPage({ threadId }: { threadId: string | null }) {
         canStop={conversation.canStop}
         mishap={conversation.mishap}
         refused={conversation.refused}
-        model={conversation.isModelFree ? model : null}
+        model={conversation.isBuiltIn ? model : null}
+        canMention={conversation.isBuiltIn}
         onSend={conversation.send}
         onStop={conversation.stop}
       />

@@ -31,6 +31,8 @@ interface ComposerProps {
   refused: Refused | null;
   /** Which model answers; none where that cannot be chosen. */
   model: ChosenModel | null;
+  /** What answers knows what to do with a mention. */
+  canMention: boolean;
   onSend: (text: string, mentions: readonly string[]) => void;
   onStop: () => void;
 }
@@ -103,6 +105,7 @@ export function Composer(props: ComposerProps) {
   const mentioning = useMentioning({
     userId,
     threadId,
+    isOn: props.canMention,
     text: draft,
     write: (text) => {
       writeDraft(userId, threadId, text);

@@ -10,7 +10,12 @@ function isKnown(code: string): code is KnownCode {
 }
 
 /** What to tell a person: in their language where the code is known, else in the service's words. */
-export function failureText({ t }: Pick<I18n, "t">, { code, message }: Problem): string {
+export function failureText({ t }: Pick<I18n, "t">, problem: Problem): string {
+  const { code, message, missing = [] } = problem;
+  if (missing.length > 0) {
+    const names = missing.map((name) => t("mentions.name", { name })).join(", ");
+    return t("mentions.notFound", { count: missing.length, names });
+  }
   if (isKnown(code)) return t(`failure.code.${code}`);
   return message === "" ? t("failure.code.internal") : message;
 }

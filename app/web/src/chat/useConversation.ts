@@ -6,6 +6,7 @@ import { isLimit, isRefusal, type Problem, toProblem } from "../api/problem";
 import { isOpen, pendingOf } from "../approvals/pending";
 import { useThreadApprovals } from "../approvals/useApprovals";
 import { mentionedModel, sentRefs } from "../mentions/mentionText";
+import { withMissing } from "../mentions/missing";
 import { conversationItems } from "../toolcalls/toolCalls";
 import type { Refused } from "./againText";
 import { type WayOn, wayOn } from "./ending";
@@ -68,7 +69,8 @@ export function useConversation(options: ConversationOptions) {
       const isToReturn =
         isRefusal(problem) || problem.status === 401 || (isNew && isLimit(problem));
       const isReturned = message !== null && isToReturn;
-      setUnsent({ threadId: id, message, problem, at: Date.now(), isReturned });
+      const told = message === null ? problem : withMissing(problem, message);
+      setUnsent({ threadId: id, message, problem: told, at: Date.now(), isReturned });
       if (isReturned) onReturned(id, messageText(message));
     },
   });
@@ -100,7 +102,7 @@ export function useConversation(options: ConversationOptions) {
 
   /** Which model answers a message: one that it mentions, or else the chosen one. */
   function modelFor(message: HumanMessage | undefined): string | undefined {
-    if (!run.isModelFree) return undefined;
+    if (!run.isBuiltIn) return undefined;
     return (message && mentionedModel(sentRefs(message))) ?? model;
   }
 
@@ -142,13 +144,13 @@ export function useConversation(options: ConversationOptions) {
 
   function mishap(): "stop" | "send" | null {
     if (stopping.hasFailed) return "stop";
-    return enqueueing.failure && !isLimit(enqueueing.failure.problem) ? "send" : null;
+    return enqueueing.failure && !isTold(enqueueing.failure.problem) ? "send" : null;
   }
 
-  /** What is beyond a limit, and back in the field. */
+  /** What the service would not take, and is back in the field. */
   function refused(): Refused | null {
     if (unsent && isBeyondLimit) return unsent;
-    return enqueueing.failure && isLimit(enqueueing.failure.problem) ? enqueueing.failure : null;
+    return enqueueing.failure && isTold(enqueueing.failure.problem) ? enqueueing.failure : null;
   }
 
   return {
@@ -189,7 +191,7 @@ export function useConversation(options: ConversationOptions) {
     lostTo: run.lostTo,
     /** Not while the first message of a new chat is on its way: there is nowhere to send to. */
     canSend: threadId !== null || !isAnswering,
-    isModelFree: run.isModelFree,
+    isBuiltIn: run.isBuiltIn,
     send: (text: string, mentions: readonly string[]) => {
       const message = humanMessage(text, mentions);
       // The stream is taken by the answer; a message must be with the service at once all the same.
@@ -209,6 +211,11 @@ export function useConversation(options: ConversationOptions) {
 }
 
 export type Conversation = ReturnType<typeof useConversation>;
+
+/** Whether the service said why it did not take a message. */
+function isTold(problem: Problem): boolean {
+  return isLimit(problem) || isRefusal(problem);
+}
 
 function storedMessages(values: { messages?: Message[] } | null | undefined): Message[] {
   return Array.isArray(values?.messages) ? values.messages : [];

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { client } from "../api/client";
 import { toProblem } from "../api/problem";
+import { withMissing } from "../mentions/missing";
 import { withModel } from "../models/resolve";
 import { type HumanMessage, messageText } from "./messages";
 import { rememberSent } from "./runInputs";
@@ -52,7 +53,10 @@ export function useEnqueue(
     forget: enqueue.reset,
     /** Why the last message was not taken, and when it was sent. */
     failure: hasFailed
-      ? { problem: toProblem(enqueue.error), at: enqueue.submittedAt }
+      ? {
+          problem: withMissing(toProblem(enqueue.error), enqueue.variables.message),
+          at: enqueue.submittedAt,
+        }
       : null,
   };
 }

@@ -191,8 +191,8 @@ export function useRunStream({ threadId, onThreadCreated, onSendFailed }: RunStr
     head,
     runs,
     assistantId,
-    /** Whether what answers here lets the model be chosen, which graphs of an operator's do not. */
-    isModelFree: (before?.graph_id ?? ASSISTANT_ID) === ASSISTANT_ID,
+    /** Whether the agent that ships answers here: what an operator's graphs know of models and mentions is theirs. */
+    isBuiltIn: (before?.graph_id ?? ASSISTANT_ID) === ASSISTANT_ID,
     isLost,
     /** Why it is: a limit, where the service named one. */
     lostTo: isLost && isLimit(lost.problem) ? lost.problem : null,

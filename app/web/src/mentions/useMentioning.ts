@@ -18,6 +18,8 @@ import { useMentionSearch } from "./useMentionSearch";
 interface MentioningOptions {
   userId: string;
   threadId: string | null;
+  /** Whether anything can be mentioned here. */
+  isOn: boolean;
   text: string;
   write: (text: string) => void;
 }
@@ -44,7 +46,8 @@ function isDeadEnd(search: ReturnType<typeof useMentionSearch>, text: string): b
 }
 
 /** What is mentioned in a text that is being written, and what could be where the caret stands. */
-export function useMentioning({ userId, threadId, text, write }: MentioningOptions) {
+export function useMentioning(options: MentioningOptions) {
+  const { userId, threadId, isOn, text, write } = options;
   const listId = useId();
   const field = useRef<HTMLTextAreaElement>(null);
   const caretToBe = useRef<number>(null);
@@ -54,7 +57,7 @@ export function useMentioning({ userId, threadId, text, write }: MentioningOptio
   const [closed, setClosed] = useState<Closed | null>(null);
   const [active, setActive] = useState<{ of: string; ref: string | null } | null>(null);
 
-  const typed = caret === null ? null : typedQuery(text, caret);
+  const typed = isOn && caret !== null ? typedQuery(text, caret) : null;
   const isClosed =
     typed !== null && closed?.start === typed.start && typed.text.length >= closed.from;
   const searched = isHere && !isClosed ? typed : null;
@@ -133,7 +136,7 @@ export function useMentioning({ userId, threadId, text, write }: MentioningOptio
     },
     choose,
     /** What is mentioned now, in the order of the text. */
-    mentioned: mentionsIn(text, known),
+    mentioned: isOn ? mentionsIn(text, known) : [],
     remove: ({ label }: Mention) => {
       write(withoutMention(text, label));
       field.current?.focus();

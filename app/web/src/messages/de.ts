@@ -107,6 +107,9 @@ export const de: Catalogue = {
       ollama_unreachable:
         "Das Sprachmodell ist gerade nicht erreichbar. Bitte versuchen Sie es gleich noch einmal.",
       model_missing: "Das Sprachmodell ist auf dem Modellserver nicht eingerichtet.",
+      model_unknown: "Das Modell, das antworten sollte, wird nicht mehr angeboten. Wählen Sie ein anderes.",
+      mention_not_found:
+        "Etwas, das die Nachricht erwähnt, gibt es nicht mehr. Nehmen Sie es heraus, oder wählen Sie etwas anderes.",
       model_busy: "Das Sprachmodell ist ausgelastet. Bitte versuchen Sie es gleich noch einmal.",
       model_unsupported: "Das Sprachmodell kann nicht, was von ihm verlangt wurde.",
       model_tools_unsupported: "Das Sprachmodell ruft keine Werkzeuge auf.",
@@ -579,6 +582,10 @@ export const de: Catalogue = {
     tools_one: "{{count}} Werkzeug",
     tools_other: "{{count}} Werkzeuge",
     toolsOf: "Werkzeuge von {{server}}",
+    resources_one: "{{count}} Ressource zum Erwähnen",
+    resources_other: "{{count}} Ressourcen zum Erwähnen",
+    prompts_one: "{{count}} Vorlage zum Erwähnen",
+    prompts_other: "{{count}} Vorlagen zum Erwähnen",
     readOnly: "liest nur",
     theirWords: "Namen und Beschreibungen sind die Worte des Servers.",
     asks: {

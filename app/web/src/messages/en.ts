@@ -104,6 +104,9 @@ export const en = {
     code: {
       ollama_unreachable: "The language model cannot be reached right now. Please try again in a moment.",
       model_missing: "The language model is not installed on the model server.",
+      model_unknown: "The model that was to answer is not offered any more. Choose another one.",
+      mention_not_found:
+        "Something that the message mentions is not there any more. Take it out, or choose something else.",
       model_busy: "The language model is busy. Please try again in a moment.",
       model_unsupported: "The language model cannot do what was asked of it.",
       model_tools_unsupported: "The language model does not call tools.",
@@ -560,6 +563,10 @@ export const en = {
     tools_one: "{{count}} tool",
     tools_other: "{{count}} tools",
     toolsOf: "Tools of {{server}}",
+    resources_one: "{{count}} resource to mention",
+    resources_other: "{{count}} resources to mention",
+    prompts_one: "{{count}} prompt to mention",
+    prompts_other: "{{count}} prompts to mention",
     readOnly: "only reads",
     theirWords: "Names and descriptions are the server’s own words.",
     asks: {

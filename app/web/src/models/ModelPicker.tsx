@@ -8,10 +8,21 @@ import { modelText } from "./modelText";
 import { isOut } from "./resolve";
 import type { ChosenModel } from "./useModels";
 
-function ModelItem({ model }: { model: ServedModel }) {
+interface ModelItemProps {
+  model: ServedModel;
+  onChoose: () => void;
+}
+
+function ModelItem({ model, onChoose }: ModelItemProps) {
   const { t, i18n } = useTranslation();
   return (
-    <Menu.RadioItem value={model.model} className={classes.item} closeMenuOnClick>
+    <Menu.RadioItem
+      value={model.model}
+      className={classes.item}
+      closeMenuOnClick
+      // Of the one that answers, too, which may do so in the place of another choice.
+      onClick={onChoose}
+    >
       <span className={classes.line}>
         <strong className={classes.name}>{model.model}</strong>{" "}
         {model.default && <span className={classes.mark}>{t("models.default")}</span>}
@@ -49,9 +60,15 @@ export function ModelPicker({ chosen, onChoose }: ModelPickerProps) {
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown className={classes.dropdown}>
-        <Menu.RadioGroup value={answering.model} onChange={onChoose}>
+        <Menu.RadioGroup value={answering.model}>
           {models.map((model) => (
-            <ModelItem key={model.model} model={model} />
+            <ModelItem
+              key={model.model}
+              model={model}
+              onChoose={() => {
+                onChoose(model.model);
+              }}
+            />
           ))}
         </Menu.RadioGroup>
       </Menu.Dropdown>

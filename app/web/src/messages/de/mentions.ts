@@ -13,6 +13,7 @@ export const mentions: typeof english = {
   remove: "„{{title}}“ aus der Nachricht nehmen",
   sent: "Erwähnt: {{kinds}}",
   tooMany: "Eine Nachricht erwähnt höchstens {{most}} Dinge. Nehmen Sie welche heraus.",
+  name: "„{{name}}“",
   notFound_one: "{{names}} gibt es nicht mehr. Nehmen Sie es heraus, oder wählen Sie etwas anderes.",
   notFound_other: "{{names}} gibt es nicht mehr. Nehmen Sie sie heraus, oder wählen Sie andere.",
   from: "von {{provider}}",

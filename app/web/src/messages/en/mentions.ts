@@ -11,6 +11,7 @@ export const mentions = {
   remove: "Take “{{title}}” out of the message",
   sent: "Mentioned: {{kinds}}",
   tooMany: "A message mentions at most {{most}} things. Take some out.",
+  name: "“{{name}}”",
   notFound_one: "{{names}} is not there any more. Take it out, or choose another one.",
   notFound_other: "{{names}} are not there any more. Take them out, or choose others.",
   from: "from {{provider}}",
