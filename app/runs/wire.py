@@ -175,7 +175,10 @@ def _leaf(value: object, around: frozenset[int], deep: int) -> Any:  # noqa: ANN
 
 
 def _key(key: object) -> str:
+    if isinstance(key, str):
+        return key
     try:
-        return str(key)
-    except Exception:  # noqa: BLE001 - its author's code
+        (name,) = orjson.loads(orjson.dumps({key: None}, option=_OPTIONS))
+    except TypeError:
         return _named(key)
+    return str(name)

@@ -151,13 +151,6 @@ async def functional(state: State) -> State:
     return {"given": await doubled(first)}
 
 
-def keeping() -> AnyGraph:
-    graph = StateGraph(State)
-    graph.add_node("node", remembering)
-    graph.add_edge(START, "node")
-    return graph.compile(store=InMemoryStore())
-
-
 GRAPHS: dict[str, Callable[[], AnyGraph]] = {
     "a chain": lambda: chain(telling, silent, answering),
     "threads": lambda: chain(telling_in_a_thread, answering_in_a_thread),
@@ -172,7 +165,7 @@ GRAPHS: dict[str, Callable[[], AnyGraph]] = {
     "a command": lambda: chain(commanding, telling),
     "many at once": fanned_out,
     "functions": lambda: functional,
-    "a store": keeping,
+    "a store": lambda: chain(remembering).copy(update={"store": InMemoryStore()}),
 }
 
 GIVEN: State = {"messages": [HumanMessage("hello", id="asked")], "given": 5, "found": []}
