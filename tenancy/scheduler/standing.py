@@ -26,6 +26,7 @@ _PLACES = (
     "SELECT dispatch.run_places($1, $2, $3, $5) AS runs,"
     " dispatch.call_places($1, $4, $5) AS calls, dispatch.seats_in_use() AS in_use"
 )
+_CALL_SECONDS = "SELECT dispatch.call_seconds()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,16 @@ class StandingDatabase:
         most = (min(runs, MOST_PLACES), min(calls, MOST_PLACES), MOST_OTHERS)
         (row,) = await self._calls.fetch(_PLACES, user_id, model, *most)
         return Places(tuple(row["runs"]), row["calls"], row["in_use"])
+
+    async def call_seconds(self) -> Mapping[str, float]:
+        """How long calls have lately kept their seat, on average over everybody's; by model.
+
+        Raises:
+            DatabaseUnavailable: Postgres cannot be reached.
+        """
+        (row,) = await self._calls.fetch(_CALL_SECONDS)
+        seconds: Mapping[str, float] = row[0]
+        return seconds
 
     async def close(self) -> None:
         """Close every connection."""

@@ -1,5 +1,5 @@
 -- What a person sees of their limits. Their own rows through the tenant door; of others' there are
--- numbers only, and only through the two functions of schema `dispatch`.
+-- numbers only, and only through the functions of schema `dispatch`.
 
 CREATE OR REPLACE FUNCTION tenant.iso(p_at timestamptz) RETURNS text
 LANGUAGE sql STABLE AS $$
@@ -247,4 +247,11 @@ LANGUAGE sql STABLE SET enable_seqscan = off AS $$
     SELECT c.model, count(*) AS seats FROM public.model_calls c
     WHERE c.seat IS NOT NULL GROUP BY c.model
   ) u
+$$;
+
+-- How long calls of each model have lately kept their seat, on average over everybody's.
+CREATE OR REPLACE FUNCTION dispatch.call_seconds() RETURNS jsonb
+LANGUAGE sql STABLE AS $$
+  SELECT coalesce(jsonb_object_agg(m.model, m.call_seconds), '{}') FROM public.models m
+  WHERE m.call_seconds IS NOT NULL
 $$;
