@@ -35,6 +35,8 @@ _EXAMPLE: dict[str, Any] = {
             "read_only": True,
         }
     ],
+    "resources": 3,
+    "prompts": 1,
     "approval": {
         "rules": {
             "*": {"operator": "never", "yours": "first_use"},
@@ -102,6 +104,10 @@ class ConnectionView(BaseModel):
     state: State
     reason: str | None = Field(description="A stable code: why it is in this state.")
     tools: list[ToolView] = Field(description="What it listed when it was last looked at.")
+    resources: int = Field(ge=0, description="How many of its resources may be mentioned.")
+    prompts: int = Field(
+        ge=0, description="How many of its prompts may be: those that need no arguments."
+    )
     approval: ApprovalRulesView
     listed_at: datetime | None
     updated_at: datetime | None = Field(description="Null where nothing is stored of it yet.")

@@ -36,6 +36,8 @@ def connection_json(found: UserServer) -> dict[str, Any]:
         "state": found.state,
         "reason": found.reason,
         "tools": [_tool(server, tool) for tool in found.listing or ()],
+        "resources": len(found.resources),
+        "prompts": sum(not prompt.needs_arguments for prompt in found.prompts),
         "approval": {"rules": _rules(found)},
         "listed_at": found.listed_at,
         "updated_at": found.updated_at,

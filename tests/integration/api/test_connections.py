@@ -109,6 +109,8 @@ class TestTheList:
             "state": "needs_key",
             "reason": None,
             "tools": [],
+            "resources": 0,
+            "prompts": 0,
             "approval": {
                 "rules": {
                     "*": {"operator": "first_use", "yours": None},

@@ -45,6 +45,9 @@ export interface Connection {
   state: ConnectionState;
   reason: string | null;
   tools: ConnectionTool[];
+  /** How many of each one can mention in a message. */
+  resources: number;
+  prompts: number;
   /** By the tool's name; `*` is all that are not named. The stricter word of both counts. */
   approval: { rules: Record<string, AskRule> };
   listed_at: string | null;

@@ -15,12 +15,14 @@ import classes from "./Tools.module.css";
 export function ConnectionItem({ connection }: { connection: Connection }) {
   const { t, i18n } = useTranslation();
   const { isEditing, button, open, close } = useEditing();
-  const { server, url, scope } = connection;
+  const { server, url, scope, resources, prompts } = connection;
   const name = serverName(connection);
   const facts = [
     scope === "shared" ? t("connections.shared") : t("connections.perUser"),
     credentialText(i18n, connection),
     url,
+    resources > 0 ? t("connections.resources", { count: resources }) : null,
+    prompts > 0 ? t("connections.prompts", { count: prompts }) : null,
   ];
   return (
     <li className={classes.item} data-server={server}>
