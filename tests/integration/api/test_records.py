@@ -16,10 +16,11 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
-from app.api import thread_routes
 from app.api.application import create_app
 from app.api.frames import RunFrames
 from app.api.metrics import MeasuredAnswers
+from app.runs import threads
+from tenancy.errors import ThreadNotFound
 from tests.support.postgres import PostgresServer
 from tests.support.service import RunningService, running_service
 
@@ -95,9 +96,9 @@ class TestAClientThatGoes:
         async def held(*given: Any) -> None:
             asked.set()
             await gone.wait()
-            raise thread_routes.threads.ThreadNotFound
+            raise ThreadNotFound
 
-        monkeypatch.setattr(thread_routes.threads, "get_thread", held)
+        monkeypatch.setattr(threads, "get_thread", held)
         request_id = uuid4().hex
         with capture_logs() as everything:
             async with connected(service, "hasty", f"GET /threads/{uuid4()}", request_id):
@@ -128,7 +129,7 @@ class TestAClientThatGoes:
             await gone.wait()
             raise RuntimeError(CANARY)
 
-        monkeypatch.setattr(thread_routes.threads, "get_thread", broken)
+        monkeypatch.setattr(threads, "get_thread", broken)
         request_id = uuid4().hex
         with capture_logs() as everything:
             async with connected(service, "unlucky", f"GET /threads/{uuid4()}", request_id):
@@ -256,7 +257,7 @@ async def connected(
         yield writer
     finally:
         writer.close()
-    connections = service.web.server.server_state.connections
+    state: Any = service.web.server.server_state
     async with asyncio.timeout(60):
-        while any(each.client == ("127.0.0.1", port) for each in connections):  # noqa: ASYNC110
+        while any(each.client == ("127.0.0.1", port) for each in state.connections):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
