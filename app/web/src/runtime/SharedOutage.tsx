@@ -14,7 +14,7 @@ export function SharedOutage({ outage }: { outage: Outage }) {
   const { t, i18n } = useTranslation();
   const me = useMe().data;
   if (me === undefined) return null;
-  const { isWhole, isTaken, reasons } = outage;
+  const { isWhole, sent, reasons } = outage;
   const operates = isOperator(me);
   return (
     <div className={classes.part}>
@@ -26,7 +26,7 @@ export function SharedOutage({ outage }: { outage: Outage }) {
         {!operates && <p>{t("runtime.operatorActs")}</p>}
         {me.state !== "suspended" && (
           <p>
-            {t("runtime.kept")} {isWhole && isTaken && t("runtime.waits")}
+            {t("runtime.kept")} {isWhole && sent !== "refused" && t(`runtime.sent.${sent}`)}
           </p>
         )}
       </div>

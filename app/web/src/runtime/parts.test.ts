@@ -79,8 +79,13 @@ describe("what does not work", () => {
     expect(isWhole(part("connection:notes", 1, "unavailable"))).toBe(false);
   });
 
-  it("keeps what is sent from being taken only where there is no database", () => {
-    expect(outageOf(all(part("workers", 1, "unavailable")))?.isTaken).toBe(true);
-    expect(outageOf(all(part("database", 1, "unavailable")))?.isTaken).toBe(false);
+  it("has what is sent wait, for a model not for ever, and be refused without a database", () => {
+    const noWorkers = part("workers", 1, "unavailable");
+    const noModel = part("model:a", 1, "unavailable");
+    const noDatabase = part("database", 1, "unavailable");
+    const sent = (...parts: RuntimeComponent[]) => outageOf(all(...parts))?.sent;
+    expect(sent(noWorkers, part("model:a", 1))).toBe("waits");
+    expect(sent(noWorkers, noModel)).toBe("waits_a_while");
+    expect(sent(noWorkers, noModel, noDatabase)).toBe("refused");
   });
 });

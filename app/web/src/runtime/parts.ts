@@ -34,12 +34,17 @@ function mayBeNoMore({ component }: RuntimeComponent): boolean {
   return component !== DATABASE && component !== WORKERS;
 }
 
+/**
+ * What becomes of what is sent meanwhile: without a database nothing is taken; a model is waited for
+ * as long as the operator has it, and then the answer fails.
+ */
+export type Sent = "refused" | "waits" | "waits_a_while";
+
 /** What does not work, as a person needs to know it. */
 export interface Outage {
   /** Whether nothing at all can be answered; else something can, by another model. */
   isWhole: boolean;
-  /** Whether what is sent is taken, and waits. */
-  isTaken: boolean;
+  sent: Sent;
   /** Why, by the codes of the parts that everybody shares; the most basic first. */
   reasons: string[];
   /** One's own servers that do not work, by name. */
@@ -58,13 +63,11 @@ export function outageOf({ components }: Runtime): Outage | null {
   if (down.length === 0) return null;
   const isDown = (component: string) => down.some((part) => part.component === component);
   const models = components.filter(isModel);
+  const hasModel = models.length === 0 || models.some(({ status }) => status !== "unavailable");
   const shared = down.filter((part) => !isConnection(part)).sort(byRank);
   return {
-    isWhole:
-      isDown(DATABASE) ||
-      isDown(WORKERS) ||
-      (models.length > 0 && models.every(({ status }) => status === "unavailable")),
-    isTaken: !isDown(DATABASE),
+    isWhole: isDown(DATABASE) || isDown(WORKERS) || !hasModel,
+    sent: isDown(DATABASE) ? "refused" : hasModel ? "waits" : "waits_a_while",
     reasons: [...new Set(shared.map(({ reason }) => reason ?? ""))],
     servers: down.filter(isConnection).map(deadServer).sort(byServer),
   };

@@ -6,8 +6,12 @@ export const runtime: typeof english = {
   partTitle: "Ein Teil des Dienstes arbeitet gerade nicht",
   operatorActs: "Wer den Dienst betreibt, muss danach sehen.",
   kept: "Ihre Chats und Entwürfe sind sicher.",
-  waits: "Was Sie senden, wird beantwortet, sobald es wieder geht.",
-  server: "Ihre Verbindung zu „{{server}}“ funktioniert nicht: {{reason}}.",
+  sent: {
+    waits: "Was Sie senden, wird beantwortet, sobald es wieder geht.",
+    waits_a_while:
+      "Was Sie senden, wartet eine Weile und lässt sich später noch einmal versuchen.",
+  },
+  server: "Ihre Verbindung zum Server „{{server}}“ funktioniert nicht: {{reason}}.",
   reconnect: "Neu verbinden",
   reconnectTo: "Neu verbinden mit {{server}}",
   stillDead:

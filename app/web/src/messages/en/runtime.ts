@@ -4,7 +4,10 @@ export const runtime = {
   partTitle: "Part of the service does not work right now",
   operatorActs: "Whoever runs the service has to see to it.",
   kept: "Your chats and drafts are safe.",
-  waits: "What you send is answered as soon as it works again.",
+  sent: {
+    waits: "What you send is answered as soon as it works again.",
+    waits_a_while: "What you send waits for a while, and can be tried again later.",
+  },
   server: "Your connection to “{{server}}” does not work: {{reason}}.",
   reconnect: "Reconnect",
   reconnectTo: "Reconnect to {{server}}",
