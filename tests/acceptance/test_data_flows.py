@@ -59,6 +59,7 @@ class World:
     deployment: Deployment
     guard: Guard
     door: FrontDoor
+    web: str
     programs: set[str]
     places: dict[str, str]
     """Ways, by where they lead."""
@@ -99,6 +100,7 @@ async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIt
         authorization = await stack.enter_async_context(authorization_server())
         protected = await stack.enter_async_context(protected_mcp_server(authorization))
         prices = await stack.enter_async_context(raw_server(_publish))
+        hook = await stack.enter_async_context(raw_server(_restart))
         (tmp_path / "logs").mkdir()
         deployment = await stack.enter_async_context(deployed(template, tmp_path / "logs"))
         credential = {"kind": "oauth", "origins": [authorization.origin]}
@@ -120,6 +122,7 @@ async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIt
             "STOA_EMBEDDING_MODEL": "smollm2",
             "STOA_OTLP_URL": collecting.url,
             "STOA_CATALOGUE_URL": prices.url,
+            "STOA_RESTART_URL": hook.url,
             "STOA_CATALOGUE_FOLDER": str(tmp_path / "prices"),
             "LANGSMITH_TRACING": "true",
             "LANGSMITH_API_KEY": "a key",
@@ -133,6 +136,7 @@ async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIt
             deployment,
             guard,
             door,
+            web.url,
             programs={sys.executable},
             places={
                 place(database_url(deployment)): "database",
@@ -143,6 +147,7 @@ async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIt
                 place(authorization.origin): "authorization server",
                 place(collecting.url): "traces",
                 place(prices.url): "catalogue",
+                place(hook.url): "restart",
                 **dict.fromkeys(resolvers(), "name"),
             },
         )
@@ -151,6 +156,11 @@ async def world(template: TestDatabase, guard: Guard, tmp_path: Path) -> AsyncIt
 async def _publish(exchange: Exchange) -> None:
     assert exchange.method == "GET"
     await exchange.answer(b'{"one": {"models": {"small": {}}}}')
+
+
+async def _restart(exchange: Exchange) -> None:
+    assert exchange.method == "POST"
+    await exchange.answer(b"")
 
 
 def database_url(deployment: Deployment) -> str:
@@ -177,6 +187,14 @@ async def lives_through_everything(world: World) -> None:
         async with asyncio.timeout(PATIENCE):
             while (await browser.get(left.headers["location"])).json()["state"] != "done":  # noqa: ASYNC110
                 await asyncio.sleep(LOOK_SECONDS)
+
+
+async def has_it_restarted(world: World) -> None:
+    """An operator asks for it; the deployment leaves it at that."""
+    operator = world.deployment.issuer.headers("an operator", groups=["stoa-admins"])
+    async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
+        asked = await client.post(f"{world.web}/admin/restart", headers=operator)
+    assert asked.status_code == 202, asked.text
 
 
 async def until_available(browser: httpx.AsyncClient, server: str) -> None:
@@ -217,6 +235,7 @@ class TestTheGuard:
 class TestWhatLeavesTheProcesses:
     async def test_goes_to_what_the_table_lists_and_nowhere_else(self, world: World) -> None:
         await lives_through_everything(world)
+        await has_it_restarted(world)
         ways = world.ways()
         assert ways == {*world.places.values()}
         listed = TABLE.read_text(encoding="utf-8")
