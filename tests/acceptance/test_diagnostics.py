@@ -134,6 +134,7 @@ class TestOneRequest:
     async def test_left_by_whoever_reads_it_is_routine(
         self, world: World, person: httpx.AsyncClient
     ) -> None:
+        stalls = world.deployment.stalls
         world.deployment.model.enqueue(Script(text=SAID, stall_at=1))
         body = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": SAID}]}}
         path = f"/threads/{await new_thread(person)}/runs/stream"
@@ -143,6 +144,7 @@ class TestOneRequest:
             location = stream.headers["content-location"]
         line = await self._access_line(world, request_id)
         assert (line["status"], line["cut_by"], line["level"]) == (200, "client", "info")
+        await world.deployment.model.wait_for_stall(stalls + 1)
         assert (await person.post(f"{location}/cancel?wait=true")).status_code < 300
 
     async def _access_line(self, world: World, request_id: str) -> dict[str, Any]:
