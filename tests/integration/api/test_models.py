@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -12,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
+import mcp_types as types
 import orjson
 import pytest
 
@@ -19,15 +21,17 @@ from tests.integration.admin.conftest import ADMINS
 from tests.integration.api.approving import note
 from tests.support.frames import new_thread, read_run, start_run
 from tests.support.held_ports import held_port
-from tests.support.model_server import Script, ScriptedModelServer
+from tests.support.model_server import Script, ScriptedModelServer, ToolCall
 from tests.support.model_server.journal import RecordedRequest
 from tests.support.postgres import PostgresServer
 from tests.support.raw_server import Exchange, RawServer, raw_server
 from tests.support.scheduled import MUCH_LATER, bring_forward
 from tests.support.service import RunningService, running_service, running_worker
 from tests.support.tool_servers.pools import QUICK
+from tests.support.tool_servers.recording import recording_server
 
 PATIENCE = 60.0
+PNG = base64.b64encode(b"\x89PNG").decode()
 LARGE, GONE = "large:8b", "gone:latest"
 PUBLISHED = {
     "far": {"models": {LARGE: {"cost": {"input": 0.5, "output": 1.5}, "limit": {"output": 96}}}}
@@ -88,7 +92,6 @@ async def shop(
     program = {"command": sys.executable, "args": ["-I", "-S", str(QUICK)]}
     desk = {**program, "stoa": {"approval": {"note": "always", "*": "never"}}}
     catalogue = folder / "mcp.json"
-    catalogue.write_text(json.dumps({"mcpServers": {"desk": desk}}), encoding="utf-8")
     may_answer = asyncio.Event()
     may_answer.set()
 
@@ -109,6 +112,11 @@ async def shop(
             orjson.dumps(PUBLISHED),
         )
         port = stack.enter_context(held_port())
+        pictures = await stack.enter_async_context(recording_server())
+        shown = types.ImageContent(data=PNG, mime_type="image/png")
+        pictures.offer("draw", types.CallToolResult(content=[shown]))
+        servers = {"desk": desk, "pictures": {"url": pictures.url}}
+        catalogue.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
         service = await stack.enter_async_context(
             running_service(
                 postgres,
@@ -346,6 +354,20 @@ class TestARunThatChooses:
         same = await client.post(f"/threads/{thread}/runs", json={**body, **choosing(LARGE)})
         assert same.status_code == 200, same.text
         assert (await read_run(client, location))[-1].data["status"] == "success"
+
+    @pytest.mark.parametrize(("named", "sees"), [(LARGE, True), ("smollm2", False)])
+    async def test_is_shown_pictures_where_its_model_says_that_it_reads_them(
+        self, shop: Shop, named: str, sees: bool
+    ) -> None:
+        client, text = shop.somebody(), uuid4().hex
+        server = shop.large if sees else shop.small
+        server.enqueue(Script(tool_calls=(ToolCall(name="pictures__draw"),)))
+        location = await start_run(client, await new_thread(client), text, **choosing(named))
+        assert (await read_run(client, location))[-1].data["status"] == "success"
+        messages = last_call(server, text).body["messages"]
+        assert isinstance(messages, list)
+        assert messages[-1]["role"] == "tool"
+        assert bool(messages[-1].get("images")) is sees
 
     async def test_of_an_operators_graph_hands_on_what_was_said(self, shop: Shop) -> None:
         client = shop.somebody()
