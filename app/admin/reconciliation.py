@@ -9,6 +9,7 @@ from rich.table import Table
 from app.admin.acts import acts
 from app.databases import dispatch_settings
 from app.sharing import default_limits
+from app.tools.stdio.records import left_children
 from tenancy.database.roles import assert_role
 from tenancy.reconcile.passing import reconcile
 
@@ -33,6 +34,7 @@ async def reconcile_once(settings: Settings, act: Act, *, dry_run: bool) -> Summ
         dispatch,
         limits=default_limits(settings),
         cooldown_seconds=settings.seat_cooldown_seconds,
+        children=left_children(settings.mcp_folder),
         dry_run=dry_run,
     )
 

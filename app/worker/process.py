@@ -23,6 +23,7 @@ from app.models.settings import ModelTiming
 from app.runs.history import ThreadHistory
 from app.sharing import chat_models, declared_pools, default_limits, full_name
 from app.telemetry.export import exporting_spans
+from app.tools.stdio.records import left_children
 from app.tools.stdio.undumpable import make_undumpable
 from app.worker.check_connections import ConnectionChecker
 from app.worker.claim import Claimer
@@ -299,6 +300,7 @@ async def _take_back(settings: Settings, base: _Base, dispatch: DatabaseSettings
         dispatch,
         limits=default_limits(settings),
         cooldown_seconds=settings.seat_cooldown_seconds,
+        children=left_children(settings.mcp_folder),
     )
     log_summary(summary)
     if summary.changed:

@@ -1,7 +1,7 @@
 """What is known about one thing that an earlier process may have left, and the words for it.
 
-Another kind of thing (a child process) is one more :class:`Kind`, its rules in ``rules.py`` and
-whoever collects it; a kind that has no lease, or no process, says so.
+Another kind of thing is one more :class:`Kind`, its rules in ``rules.py`` and whoever collects it;
+a kind that has no lease, or no process, says so.
 """
 
 from __future__ import annotations
@@ -25,10 +25,15 @@ class Kind(StrEnum):
     """A model call that has a seat which it should not have, or waits where it need not."""
     QUEUE = "queue"
     """A person's queue of runs that no claim would look at, though there is something in it."""
+    CHILD = "child"
+    """A process that a worker of this host started for a tool server, and wrote down."""
 
 
 class Lease(StrEnum):
-    """What the database's clock says about the lease behind it."""
+    """What the database's clock says about the lease behind it.
+
+    Of a child: over once its worker is known to be gone.
+    """
 
     LIVE = "live"
     OVER = "over"
@@ -55,7 +60,7 @@ class Outcome(StrEnum):
     """What came of the attempt to take it back: under a higher fence, or not at all."""
 
     NOT_TRIED = "not tried"
-    """The lease lives."""
+    """The lease lives, or nothing is proven that an attempt needs."""
     DONE = "done"
     OVERTAKEN = "overtaken"
     """Somebody else did it first."""

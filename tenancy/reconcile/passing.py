@@ -11,7 +11,7 @@ from tenancy.database.engine import DatabaseUnavailable
 from tenancy.database.leftovers import LeftoverDatabase
 from tenancy.reconcile.facts import Facts, Kind, Lease, Outcome, Process
 from tenancy.reconcile.processes import look_for
-from tenancy.reconcile.rules import classify
+from tenancy.reconcile.rules import classify, may_be_taken_back
 from tenancy.reconcile.summary import Finding, Summary
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tenancy.database.engine import DatabaseSettings
     from tenancy.database.leftovers import Disagreement
+    from tenancy.reconcile.children import LeftChild
     from tenancy.reconcile.facts import ProcessName
 
 _NO_LIMITS: Mapping[str, object] = MappingProxyType({})
@@ -30,9 +31,12 @@ async def reconcile(
     *,
     limits: Mapping[str, object] = _NO_LIMITS,
     cooldown_seconds: float = 10.0,
+    children: Sequence[LeftChild] = (),
     dry_run: bool = False,
 ) -> Summary:
     """Put back what dead workers had and clear them away; keep what may be alive.
+
+    Children of theirs that outlived them are ended.
 
     Then seats, leases and queue are made to agree, where they do not. Any number may do so at
     once, beside workers and reapers. Runs that were put back wait for a claim: whoever called may
@@ -42,6 +46,7 @@ async def reconcile(
         dispatch: how to reach the database under the dispatch role.
         limits: the service's own, for whom no others were set.
         cooldown_seconds: how long a dead run's seat counts as held.
+        children: those that are written down on this host.
         dry_run: change nothing, say what would be done.
 
     Raises:
@@ -49,7 +54,7 @@ async def reconcile(
     """
     database = LeftoverDatabase(dispatch)
     try:
-        leftovers = await _Pass(database, dry_run=dry_run).findings()
+        leftovers = await _Pass(database, children, dry_run=dry_run).findings()
         disagreements = await _agree(database, cooldown_seconds, limits, dry_run=dry_run)
         return Summary((*leftovers, *disagreements), dry_run)
     finally:
@@ -98,8 +103,11 @@ def _disagreement(
 
 
 class _Pass:
-    def __init__(self, database: LeftoverDatabase, *, dry_run: bool) -> None:
+    def __init__(
+        self, database: LeftoverDatabase, children: Sequence[LeftChild], *, dry_run: bool
+    ) -> None:
         self._database = database
+        self._children = children
         self._dry_run = dry_run
         self._host = socket.gethostname()
 
@@ -125,7 +133,17 @@ class _Pass:
             )
             for row in await self._database.workers()
         ]
-        return [*workers, *runs]
+        children = [await self._settle_child(child) for child in self._children]
+        return [*workers, *runs, *children]
+
+    async def _settle_child(self, child: LeftChild) -> Finding:
+        found = look_for(child.process, self._host)
+
+        async def take_back() -> Outcome:
+            return child.take_back(found, self._host)
+
+        lease = child.lease(self._host)
+        return await self._settle(Kind.CHILD, child.record_id, child.process, lease, take_back)
 
     async def _settle(
         self,
@@ -137,7 +155,7 @@ class _Pass:
     ) -> Finding:
         process = look_for(name, self._host)
         outcome, error = Outcome.NOT_TRIED, None
-        if lease is not Lease.LIVE:
+        if may_be_taken_back(kind, lease, process):
             outcome, error = await self._try(take_back)
         verdict = classify(Facts(kind, lease, process, outcome))
         return Finding(kind, thing, name.pid is not None, verdict, error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from datetime import UTC, datetime, timedelta
 
 import psutil
@@ -32,6 +34,35 @@ def look_for(name: ProcessName, here: str) -> Process:
     if name.started_at is None:
         return Process.UNNAMED
     return Process.HERE if abs(started - name.started_at) <= _SAME_START else Process.GONE
+
+
+def end_group(name: ProcessName, here: str) -> bool:
+    """Kill a process and all of its group; False where it is not there any more.
+
+    Nobody else is hit who gets its PID meanwhile.
+
+    Raises:
+        PermissionError: it is not ours to end.
+    """
+    if name.pid is None:
+        return False
+    try:
+        handle = os.pidfd_open(name.pid)
+    except ProcessLookupError:
+        return False
+    try:
+        if look_for(name, here) is not Process.HERE:
+            return False
+        # One that is stopped keeps its PID, and so its group its number.
+        signal.pidfd_send_signal(handle, signal.SIGSTOP)
+        if os.getpgid(name.pid) == name.pid:
+            os.killpg(name.pid, signal.SIGKILL)
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(handle)
+    return True
 
 
 def _start_of(process: psutil.Process) -> datetime:

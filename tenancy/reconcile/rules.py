@@ -3,8 +3,9 @@
 Pure, and the one place that decides. A thing's owner is dead only with proof, of which there are
 two: the database's clock says that the lease is over *and* the fence could be raised; or the
 process had this host, this PID and this start time, and is gone. The second alone takes nothing
-away, since a lease that lives may be renewed by what we do not see. Where there is no proof,
-the thing stays. A run is never taken away, whatever is known: it goes back into the queue.
+away, since a lease that lives may be renewed by what we do not see; but a child is its process, and
+has no lease but its worker's life. Where there is no proof, the thing stays. A run is never taken
+away, whatever is known: it goes back into the queue.
 """
 
 from __future__ import annotations
@@ -76,13 +77,15 @@ SEEN: Mapping[Process, tuple[Found | None, Liveness]] = {
 _WORKER = frozenset({Kind.WORKER})
 _RUN = frozenset({Kind.RUN})
 _SCHEDULED = frozenset({Kind.CALL, Kind.QUEUE})
-_ANY = frozenset(Kind)
+_CHILD = frozenset({Kind.CHILD})
+_LEASED = frozenset(Kind) - _CHILD
+_UNKNOWN = frozenset({Process.UNREADABLE, Process.ELSEWHERE, Process.UNNAMED})
 _LIVE = frozenset({Lease.LIVE})
 _LAPSED = frozenset({Lease.OVER, Lease.MISSING})
 
 RULES: tuple[Rule, ...] = (
     Rule(
-        _ANY,
+        _LEASED,
         _LIVE,
         frozenset({Outcome.NOT_TRIED}),
         Disposition.PRESERVED,
@@ -90,7 +93,7 @@ RULES: tuple[Rule, ...] = (
         processes=frozenset({Process.GONE}),
     ),
     Rule(
-        _ANY,
+        _LEASED,
         _LIVE,
         frozenset({Outcome.NOT_TRIED}),
         Disposition.PRESERVED,
@@ -129,7 +132,7 @@ RULES: tuple[Rule, ...] = (
         "its seat cools down first, or somebody has it locked",
     ),
     Rule(
-        _ANY,
+        _LEASED,
         _LAPSED,
         frozenset({Outcome.OVERTAKEN}),
         Disposition.ALREADY_ABSENT,
@@ -151,13 +154,78 @@ RULES: tuple[Rule, ...] = (
         "its worker's lease is over, but its row is locked",
     ),
     Rule(
-        _ANY,
+        _LEASED,
         _LAPSED,
         frozenset({Outcome.FAILED}),
         Disposition.PRESERVED,
         "the attempt to take it back failed",
     ),
+    Rule(
+        _CHILD,
+        _LIVE,
+        frozenset({Outcome.NOT_TRIED}),
+        Disposition.PRESERVED,
+        "its worker sees to it",
+        processes=frozenset({Process.HERE}),
+        in_order=True,
+    ),
+    Rule(
+        _CHILD,
+        _LIVE | _LAPSED,
+        frozenset({Outcome.NOT_TRIED}),
+        Disposition.PRESERVED,
+        "whether it runs is not known here",
+        processes=_UNKNOWN,
+    ),
+    Rule(
+        _CHILD,
+        _LIVE | _LAPSED,
+        frozenset({Outcome.DONE}),
+        Disposition.ALREADY_ABSENT,
+        "it has ended: its record was removed",
+        processes=frozenset({Process.GONE}),
+    ),
+    Rule(
+        _CHILD,
+        _LAPSED,
+        frozenset({Outcome.DONE}),
+        Disposition.STOPPED,
+        "its worker is gone: ended, with all that it had started",
+        processes=frozenset({Process.HERE}),
+    ),
+    Rule(
+        _CHILD,
+        _LAPSED,
+        frozenset({Outcome.OVERTAKEN}),
+        Disposition.ALREADY_ABSENT,
+        "somebody else was first",
+        liveness=Liveness.DEAD,
+        processes=frozenset({Process.HERE}),
+    ),
+    Rule(
+        _CHILD,
+        _LAPSED,
+        frozenset({Outcome.FAILED}),
+        Disposition.PRESERVED,
+        "its worker is gone, but it could not be ended",
+        processes=frozenset({Process.HERE}),
+    ),
+    Rule(
+        _CHILD,
+        _LIVE | _LAPSED,
+        frozenset({Outcome.FAILED}),
+        Disposition.PRESERVED,
+        "it has ended, but its record could not be removed",
+        processes=frozenset({Process.GONE}),
+    ),
 )
+
+
+def may_be_taken_back(kind: Kind, lease: Lease, process: Process) -> bool:
+    """Whether enough is proven to try: a lease is over, or a child's worker, or the child, gone."""
+    if kind is not Kind.CHILD:
+        return lease is not Lease.LIVE
+    return process is Process.GONE or (process is Process.HERE and lease is not Lease.LIVE)
 
 
 def classify(facts: Facts) -> Verdict:

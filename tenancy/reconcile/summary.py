@@ -90,6 +90,7 @@ def log_summary(summary: Summary) -> None:
             "reconciled",
             runs_repaired=summary.count(Kind.RUN, Disposition.REPAIRED),
             workers_stopped=summary.count(Kind.WORKER, Disposition.STOPPED),
+            children_stopped=summary.count(Kind.CHILD, Disposition.STOPPED),
             calls_repaired=summary.count(Kind.CALL, Disposition.REPAIRED),
             queues_repaired=summary.count(Kind.QUEUE, Disposition.REPAIRED),
         )

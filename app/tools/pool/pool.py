@@ -20,6 +20,7 @@ from app.tools.pool.watching import Untold, Unwatched
 from app.tools.pool.wishes import Wishes
 from app.tools.servers import Credential, ListedTool, McpServer, Scope, StdioTransport
 from app.tools.stdio.groups import Groups
+from app.tools.stdio.records import ChildRecords
 from app.tools.stdio.sandbox import choose_sandbox
 
 if TYPE_CHECKING:
@@ -126,8 +127,10 @@ class ToolPool:
         sandbox = await choose_sandbox(self._wanted_sandbox if self._has_children else "none")
         if self._has_servers:
             await asyncio.to_thread(import_module, "app.tools.pool.opening")
-        if self._has_children and sandbox.program is None:
-            self._groups = await Groups.guarded()
+        if self._has_children:
+            records = ChildRecords(self._folders)
+            is_alone = sandbox.program is None
+            self._groups = await Groups.guarded(records) if is_alone else Groups(None, records)
         self._surroundings = Surroundings(self._folders, sandbox, self._groups, self._own_clients)
         self._sweeper = asyncio.create_task(self._sweep(), name="sweep of idle tool servers")
 

@@ -6,7 +6,10 @@ import asyncio
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from app.tools.stdio.records import ChildRecords
 
 _WARDEN = Path(__file__).with_name("warden.py")
 
@@ -14,14 +17,21 @@ _WARDEN = Path(__file__).with_name("warden.py")
 class Groups:
     """Where groups are made known, so that none is left when this process is killed.
 
-    Not needed within a sandbox: there the kernel ends all that a child started.
+    What is left all the same, the next start finds by its record.
+
+    The warden is not needed within a sandbox: there the kernel ends all that a child started.
     """
 
-    def __init__(self, warden: asyncio.subprocess.Process | None = None) -> None:
+    def __init__(
+        self,
+        warden: asyncio.subprocess.Process | None = None,
+        records: ChildRecords | None = None,
+    ) -> None:
         self._warden = warden
+        self._records = records
 
     @classmethod
-    async def guarded(cls) -> Self:
+    async def guarded(cls, records: ChildRecords | None = None) -> Self:
         """With a warden of their own."""
         warden = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -34,14 +44,18 @@ class Groups:
             env={},
             start_new_session=True,
         )
-        return cls(warden)
+        return cls(warden, records)
 
     def begun(self, group: int) -> None:
         """There is such a group now."""
+        if self._records is not None:
+            self._records.begun(group)
         self._tell(f"+{group}\n")
 
     def over(self, group: int) -> None:
         """It has been ended, and its number may become somebody else's."""
+        if self._records is not None:
+            self._records.over(group)
         self._tell(f"-{group}\n")
 
     async def close(self) -> None:

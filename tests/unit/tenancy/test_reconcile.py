@@ -28,16 +28,31 @@ from tenancy.reconcile.facts import (
     ProcessName,
 )
 from tenancy.reconcile.processes import look_for, process_start
-from tenancy.reconcile.rules import RULES, SEEN, classify
+from tenancy.reconcile.rules import RULES, SEEN, classify, may_be_taken_back
 from tenancy.reconcile.summary import Finding, Summary, log_summary
 
 EVERYTHING = [Facts(*facts) for facts in product(Kind, Lease, Process, Outcome)]
-POSSIBLE = [
-    facts
-    for facts in EVERYTHING
-    if (facts.lease is Lease.LIVE) == (facts.outcome is Outcome.NOT_TRIED)
-]
-"""Nothing is tried on a lease that lives, and always on one that doesn't."""
+
+
+def can_be(facts: Facts) -> bool:
+    """Nothing is tried on a lease that lives, and always on one that doesn't.
+
+    A child has no lease, but a worker that is gone or not; once it is gone itself, nobody can be
+    quicker than that. Nobody has one locked.
+    """
+    is_tried = facts.outcome is not Outcome.NOT_TRIED
+    if facts.kind is not Kind.CHILD:
+        return is_tried == (facts.lease is not Lease.LIVE)
+    if facts.outcome is Outcome.HELD:
+        return False
+    if facts.process is Process.GONE:
+        return facts.outcome in {Outcome.DONE, Outcome.FAILED}
+    return is_tried == (facts.process is Process.HERE and facts.lease is not Lease.LIVE)
+
+
+POSSIBLE = [facts for facts in EVERYTHING if can_be(facts)]
+LEASED = [facts for facts in POSSIBLE if facts.kind is not Kind.CHILD]
+CHILDREN = [facts for facts in POSSIBLE if facts.kind is Kind.CHILD]
 ENDED = (Disposition.STOPPED, Disposition.REPAIRED)
 RAISED = (Outcome.DONE, Outcome.OVERTAKEN)
 
@@ -49,7 +64,7 @@ class TestTheTableOfRules:
         assert classify(facts).why
 
     def test_has_none_for_what_cannot_be(self) -> None:
-        for facts in set(EVERYTHING) - set(POSSIBLE):
+        for facts in (each for each in EVERYTHING if not can_be(each)):
             with pytest.raises(ValueError, match="no rule"):
                 classify(facts)
 
@@ -62,7 +77,21 @@ class TestTheTableOfRules:
             lease_over = facts.lease is not Lease.LIVE and facts.outcome in RAISED
             assert lease_over or facts.process is Process.GONE
 
-    @pytest.mark.parametrize("facts", POSSIBLE, ids=str)
+    def test_lets_nothing_be_tried_without_proof(self) -> None:
+        for kind, lease, process in product(Kind, Lease, Process):
+            if may_be_taken_back(kind, lease, process):
+                is_gone = kind is Kind.CHILD and process is Process.GONE
+                assert lease is not Lease.LIVE or is_gone
+
+    @pytest.mark.parametrize("facts", CHILDREN, ids=str)
+    def test_ends_a_child_only_where_it_runs_here_and_its_worker_is_gone(
+        self, facts: Facts
+    ) -> None:
+        is_orphan = facts.process is Process.HERE and facts.lease is not Lease.LIVE
+        is_ended = classify(facts).disposition is Disposition.STOPPED
+        assert is_ended == (is_orphan and facts.outcome is Outcome.DONE)
+
+    @pytest.mark.parametrize("facts", LEASED, ids=str)
     def test_changes_only_what_was_taken_back_under_a_lease_that_is_over(
         self, facts: Facts
     ) -> None:
@@ -74,7 +103,7 @@ class TestTheTableOfRules:
         if facts.kind is Kind.RUN:
             assert classify(facts).disposition is not Disposition.STOPPED
 
-    @pytest.mark.parametrize("facts", POSSIBLE, ids=str)
+    @pytest.mark.parametrize("facts", LEASED, ids=str)
     def test_finds_nothing_wrong_only_where_a_lease_lives_and_no_process_is_missing(
         self, facts: Facts
     ) -> None:
@@ -91,7 +120,7 @@ class TestTheTableOfRules:
         }
 
 
-W, R = Kind.WORKER, Kind.RUN
+W, R, C = Kind.WORKER, Kind.RUN, Kind.CHILD
 CASES: dict[str, tuple[Facts, Found | None, Liveness, Disposition]] = {
     "a worker of this host that works": (
         Facts(W, Lease.LIVE, Process.HERE, Outcome.NOT_TRIED),
@@ -140,6 +169,38 @@ CASES: dict[str, tuple[Facts, Found | None, Liveness, Disposition]] = {
     "a run that its owner is cancelling just now": (
         Facts(R, Lease.OVER, Process.ELSEWHERE, Outcome.HELD),
         *(Found.NO_HANDLE, Liveness.REMOTE, Disposition.PRESERVED),
+    ),
+    "a child of a worker that works": (
+        Facts(C, Lease.LIVE, Process.HERE, Outcome.NOT_TRIED),
+        *(None, Liveness.ALIVE, Disposition.PRESERVED),
+    ),
+    "a child that outlived its worker": (
+        Facts(C, Lease.OVER, Process.HERE, Outcome.DONE),
+        *(None, Liveness.ALIVE, Disposition.STOPPED),
+    ),
+    "a child that ended as it was looked at": (
+        Facts(C, Lease.OVER, Process.HERE, Outcome.OVERTAKEN),
+        *(None, Liveness.DEAD, Disposition.ALREADY_ABSENT),
+    ),
+    "a child that is gone": (
+        Facts(C, Lease.LIVE, Process.GONE, Outcome.DONE),
+        *(Found.ABSENT, Liveness.DEAD, Disposition.ALREADY_ABSENT),
+    ),
+    "a child of another host": (
+        Facts(C, Lease.LIVE, Process.ELSEWHERE, Outcome.NOT_TRIED),
+        *(Found.NO_HANDLE, Liveness.REMOTE, Disposition.PRESERVED),
+    ),
+    "a child that may not be looked at": (
+        Facts(C, Lease.OVER, Process.UNREADABLE, Outcome.NOT_TRIED),
+        *(Found.OTHER_ERROR, Liveness.ALIVE, Disposition.PRESERVED),
+    ),
+    "a child of which no PID was written down": (
+        Facts(C, Lease.LIVE, Process.UNNAMED, Outcome.NOT_TRIED),
+        *(Found.NO_HANDLE, Liveness.UNKNOWN, Disposition.PRESERVED),
+    ),
+    "a child that is not ours to end": (
+        Facts(C, Lease.OVER, Process.HERE, Outcome.FAILED),
+        *(None, Liveness.ALIVE, Disposition.PRESERVED),
     ),
     "a run that could not be put back": (
         Facts(R, Lease.OVER, Process.UNNAMED, Outcome.FAILED),
