@@ -2,7 +2,7 @@
 
 A canary stands in every input of real processes: in whatever clients send, well or badly, in what
 the model and tool servers say, in names and keys, and in rows that PostgreSQL quotes when it
-refuses them. All that these processes write is searched.
+refuses them. All that these processes write is searched, and the traces that they send.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pytest
 
 from tests.acceptance.canaries import SECRET, SENTENCE, said_everywhere
 from tests.support import leaks
+from tests.support.collector import collector
 from tests.support.deployment import Deployment, deployed
 from tests.support.frames import new_thread, read_run, start_run
 from tests.support.held_ports import held_port
@@ -99,7 +100,11 @@ async def world(
     (folder / "logs").mkdir()
     with ExitStack() as held:
         ports = [held.enter_context(held_port()) for _ in range(2)]
-        async with http_tool_server() as far, deployed(template, folder / "logs") as deployment:
+        async with (
+            collector() as traces,
+            http_tool_server() as far,
+            deployed(template, folder / "logs") as deployment,
+        ):
             near = {"command": sys.executable, "args": ["-I", "-S", str(NEAR), "noisy"]}
             servers = {"far": {"url": far.url}, "near": near}
             (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
@@ -111,6 +116,7 @@ async def world(
                 "STOA_APPROVAL_DEFAULT": "never",
                 "STOA_APPROVAL_FETCH": "never",
                 "STOA_REQUESTS_PER_MINUTE": "1000000",
+                "STOA_OTLP_URL": traces.url,
                 "STOA_WEB_METRICS_PORT": str(ports[0]),
                 "STOA_METRICS_PORT": str(ports[1]),
             }
