@@ -53,3 +53,17 @@ class TestBreaker:
         assert Breaker().is_over(0)
         assert not failed(1).is_over(101.0)
         assert failed(1).is_over(101.0 + 2 * MAX_REST_SECONDS)
+
+
+class TestAServerThatEndedWhenItWasAskedForMoreThanTools:
+    def test_is_tried_again_at_once_for_its_tools_alone(self) -> None:
+        breaker = Breaker()
+        breaker.failed_beside(100.0)
+        assert (breaker.tools_only, breaker.wait_seconds(100.0)) == (True, 0.0)
+
+    def test_is_remembered_for_a_while_though_it_works(self) -> None:
+        breaker = Breaker()
+        breaker.failed_beside(100.0)
+        breaker.worked()
+        assert not breaker.is_over(100.0 + MAX_REST_SECONDS)
+        assert breaker.is_over(101.0 + 2 * MAX_REST_SECONDS)
