@@ -82,7 +82,7 @@ async def reconnected(place: Unwell, *tabs: Visitor) -> None:
             all_tabs.create_task(_follows(tab))
         await asyncio.sleep(0)
         place.to_web.block()
-        # What is tried now does not get through.
+        # The first of them has noticed.
         await tabs[0].page.wait_for_event("requestfailed")
         place.to_web.clear()
 
@@ -116,7 +116,9 @@ class TestTheOnlyWorkerThatIsKilled:
             await expect(bar(tab)).to_contain_text(LOST)
             await expect(bar(tab)).to_contain_text("What works on answers has stopped.")
             await expect(bar(tab)).to_contain_text("Whoever runs the service has to see to it.")
+            await expect(bar(tab)).to_have_attribute("aria-atomic", "false")
             await assert_in_place(tab, actions=0)
+        await expect(bob.composer).to_be_focused()
 
         # What is sent is taken, and waits.
         await bob.composer.press("Enter")
@@ -229,6 +231,10 @@ class TestAToolServerThatIsKilled:
         await expect(ada.composer).to_be_in_viewport()
 
         notes = bar(ada).get_by_role("button", name="Reconnect to Notes")
+        place.to_web.block()
+        await notes.tap()
+        await expect(bar(ada)).to_contain_text("The service cannot be reached.")
+        place.to_web.clear()
         await notes.tap()
         await expect(bar(ada)).to_contain_text("The connection to “Notes” still does not work.")
         hidden.rename(place.script)
@@ -267,6 +273,11 @@ class TestADatabaseThatIsAway:
         place.to_database.block()
         await expect(bar(ada)).to_contain_text("Its database cannot be reached.")
         await expect(bar(ada)).not_to_contain_text("What you send")
+        await ada.context.set_offline(True)
+        await expect(bar(ada)).to_contain_text("You are offline.")
+        await expect(ada.page.get_by_text("You are offline.")).to_have_count(1)
+        await ada.context.set_offline(False)
+        await expect(bar(ada)).not_to_contain_text("You are offline.")
         await expect(ada.typed).to_have_text(["Hello"])
         place.to_database.clear()
         await expect(bar(ada)).to_have_count(0)

@@ -98,8 +98,12 @@ class Unwell:
 
     @asynccontextmanager
     async def people(self) -> AsyncIterator[Callable[..., Awaitable[Visitor]]]:
-        """Bring people there, each in a browser of their own that notes each bar."""
-        async with visitors(self._browser, self.url, self.deployment.model) as bring:
+        """Bring people there, each in a browser of their own that notes each bar.
+
+        When they go, nothing of theirs is under way, and no way is blocked.
+        """
+        brought: list[Visitor] = []
+        async with visitors(self._browser, self.url) as bring:
 
             async def meet(
                 name: str,
@@ -110,12 +114,19 @@ class Unwell:
                 # The gateway's part: a page has no say in who it is taken for.
                 headers = self.deployment.issuer.headers(name, groups=groups or [])
                 visitor = await bring("", viewport=viewport, extra_http_headers=headers, **more)
+                brought.append(visitor)
                 await visitor.context.add_init_script(WATCH)
                 await visitor.page.goto(self.url)
                 await expect(visitor.page.get_by_role("textbox")).to_be_visible()
                 return visitor
 
-            yield meet
+            try:
+                yield meet
+            finally:
+                self.to_web.clear()
+                self.to_database.clear()
+            for visitor in brought:
+                await visitor.at_rest()
 
     async def kill_worker(self) -> None:
         """Kill the only worker, and let its lease be over."""
