@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from app.runs.events import Event, append_events, read_log
 from app.worker import writer
+from app.worker.handover import EventsFlooded, Handover
 from app.worker.outcome import SUCCEEDED
+from app.worker.parts import Part
 from app.worker.writer import EventWriter
 from tenancy.database.crossing import DispatchDatabase
 from tenancy.database.signals import Announcer
@@ -137,3 +139,104 @@ async def test_what_a_graph_emitted_stays_as_it_was_whether_or_not_the_graph_wai
     assert [event.data for event in page.events] == [
         b'{"steps":[%d]}' % step for step in range(4) for _ in range(2)
     ]
+
+
+class Held:
+    """Holds up a run's flushes until they may go on, or fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.under_way = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.fails = False
+        monkeypatch.setattr(writer, "append_events", self._append)
+
+    async def _append(self, *flush: Any) -> None:
+        self.under_way.set()
+        await self.go_on.wait()
+        if self.fails:
+            raise FlushFailed
+        await append_events(*flush)
+
+
+def part(number: int) -> Part:
+    return ((), "custom", number)
+
+
+class TestWhatIsEmittedWithoutWaiting:
+    async def test_says_when_too_much_is_pending_and_is_kept(
+        self,
+        tenants: TenantDatabase,
+        announcer: Announcer,
+        run: ClaimedRun,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(writer, "MOST_PENDING", 2)
+        events = EventWriter(tenants, announcer, run, 1, ["custom"], lambda _: None)
+        assert [events.offer_part(part(number)) for number in range(5)] == [
+            *(True, True, False, False, False)
+        ]
+        await events.settle(SUCCEEDED)
+        page = await read_log(tenants, run, run.run_id, 0)
+        assert page is not None
+        assert [event.data for event in page.events] == [b"0", b"1", b"2", b"3", b"4"]
+
+    async def test_is_refused_far_beyond_that_and_the_run_ends_once(
+        self,
+        tenants: TenantDatabase,
+        announcer: Announcer,
+        run: ClaimedRun,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(writer, "MOST_PENDING", 2)
+        failures: list[BaseException] = []
+        events = EventWriter(tenants, announcer, run, 1, ["custom"], failures.append)
+        for number in range(21):
+            events.offer_part(part(number))
+        for _ in range(3):
+            with pytest.raises(EventsFlooded):
+                events.offer_part(part(0))
+        assert [type(each) for each in failures] == [EventsFlooded]
+        await events.settle(SUCCEEDED)
+        page = await read_log(tenants, run, run.run_id, 0)
+        assert page is not None
+        assert [int(event.data) for event in page.events] == list(range(21))
+
+    async def test_is_nobodys_once_the_run_is_over(
+        self, tenants: TenantDatabase, announcer: Announcer, run: ClaimedRun
+    ) -> None:
+        events = EventWriter(tenants, announcer, run, 1, ["custom"], lambda _: None)
+        await events.settle(SUCCEEDED)
+        assert not events.offer_part(part(1))
+        page = await read_log(tenants, run, run.run_id, 0)
+        assert page is not None
+        assert page.events == ()
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["once it is stored", "though it fails"])
+async def test_closing_lets_go_of_who_waits_on_the_loop_and_in_a_thread(
+    fails: bool,
+    tenants: TenantDatabase,
+    announcer: Announcer,
+    run: ClaimedRun,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writer, "MOST_PENDING", 1)
+    held = Held(monkeypatch)
+    held.fails = fails
+    failures: list[BaseException] = []
+    events = EventWriter(tenants, announcer, run, 1, ["custom"], failures.append)
+    taking = Handover(lambda each: cast("None", events.offer_part(each)), events)
+    events.offer_part(part(0))
+    await held.under_way.wait()
+    events.offer_part(part(1))
+    waiting = [
+        asyncio.create_task(events.emit_part(part(2))),
+        asyncio.create_task(asyncio.to_thread(taking.put, part(3), 1)),
+    ]
+    await asyncio.wait(waiting, timeout=0.2)
+    assert not any(each.done() for each in waiting)
+    stopping = asyncio.create_task(events.stop())
+    held.go_on.set()
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.gather(stopping, *waiting)
+    assert [type(each) for each in failures] == ([FlushFailed] if fails else [])
