@@ -58,6 +58,8 @@ class TestConnections:
         await tools.click()
         await expect(server(ada, "travel")).to_contain_text("Look up a train")
         await expect(server(ada, "travel")).to_contain_text("only reads")
+        readable = "1 resource to mention · 1 prompt to mention"
+        await expect(server(ada, "travel")).to_contain_text(readable)
         assert not await ada.is_wider_than_the_screen()
         assert await ada.page.evaluate(SMALL, FINGER) == []
         assert ada.complaints == []

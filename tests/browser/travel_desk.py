@@ -58,6 +58,8 @@ class TravelDesk:
     def build(self) -> MCPServer[Any]:
         server: MCPServer[Any] = MCPServer("travel", log_level="CRITICAL")
 
+        let_be_read(server)
+
         @server.tool(title="Look up a train")
         def train(to: str) -> dict[str, Any]:
             """Say when the next train goes."""
@@ -120,3 +122,22 @@ async def travel_desk(key: str | None = None) -> AsyncIterator[TravelDesk]:
     async with served(desk.guarded(desk.build().streamable_http_app()), listening):
         yield desk
         desk.go_on.set()
+
+
+def let_be_read(server: MCPServer[Any]) -> None:
+    """Have something to mention: a resource, a prompt, and one that needs to be told something."""
+
+    @server.resource("travel://timetable", title="Timetable")
+    def timetable() -> str:
+        """When trains go."""
+        return "12:04"
+
+    @server.prompt(title="Plan a day out")
+    def outing() -> str:
+        """A day with a train at both ends."""
+        return "Plan a day out."
+
+    @server.prompt()
+    def trip(to: str) -> str:
+        """Needs to be told where to."""
+        return f"Plan a trip to {to}."
