@@ -52,7 +52,7 @@ async def shop(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> A
             "STOA_CATALOGUE_URL": prices.as_uri(),
             "STOA_CATALOGUE_FOLDER": str(folder / "catalogue"),
         }
-        async with development(folder / "data", None, **settings) as url:
+        async with development(folder / "data", None, at=None, **settings) as url:
             yield Shop(url, small, large)
 
 
