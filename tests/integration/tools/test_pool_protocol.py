@@ -266,6 +266,7 @@ class TestHttp:
 
             under_way = asyncio.create_task(call("hang", "first"))
             await far.hanging.wait()
+            await far.has_listed_all(1)
             far.status = 401
             assert await call("large", "second")
             assert not await under_way

@@ -68,6 +68,8 @@ class HttpToolServer:
 
     async def has_listed_all(self, times: int) -> None:
         """Return once so many have asked for all there is, and send no more by themselves."""
+        # Tools again, once it was promised to tell of changes.
+        await self._is_asked("tools/list", 2 * times)
         await self._is_asked(LISTED_LAST, times)
 
     async def _is_asked(self, method: str, times: int) -> None:
