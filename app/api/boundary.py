@@ -30,6 +30,9 @@ log = structlog.get_logger(__name__)
 
 CLIENT_GONE = 499
 """What the log says of a request whose client went away before its answer began."""
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_OTHER_METHOD = "_OTHER"
+"""For the rest, which anybody may send: each would have its own counters, at every route."""
 _OURS = 500
 """From here on, a status says that the fault is ours."""
 
@@ -84,7 +87,7 @@ class RequestBoundary:
         ended = time.perf_counter()
         status = answer.told_status
         log.info("request", **_about(scope), **answer.how, ms=round((ended - started) * 1000, 1))
-        method, route = scope["method"], route_template(scope)
+        method, route = _method(scope), route_template(scope)
         facts.name(f"{method} {route}")
         facts.say({"http.request.method": method, "http.route": route})
         facts.say({"http.response.status_code": status, "stoa.tenant": _tenant(scope)})
@@ -163,11 +166,15 @@ def _record(scope: Scope, error: Exception, answer: _Answer) -> None:
 
 def _about(scope: Scope) -> dict[str, object]:
     return {
-        "method": scope["method"],
+        "method": _method(scope),
         "route": route_template(scope),
         "request_id": context_of(scope).request_id,
         "tenant": _tenant(scope),
     }
+
+
+def _method(scope: Scope) -> str:
+    return scope["method"] if scope["method"] in _METHODS else _OTHER_METHOD
 
 
 def _tenant(scope: Scope) -> str | None:

@@ -152,11 +152,14 @@ class TestWhatIsCounted:
         async with httpx.AsyncClient(transport=transport, base_url="http://stoa") as http:
             await http.get("/ok")
             await http.get(f"/{CANARY}")
+            for method in ("PROPFIND", "UNLOCK", "CANARY"):
+                await http.request(method, "/ok")
         text = generate_latest(registry).decode()
         name = "stoa_http_request_seconds_count"
         assert f'{name}{{method="GET",route="/ok",status="200"}} 1.0' in text
         assert f'{name}{{method="GET",route="unmatched",status="404"}} 1.0' in text
-        assert "canary" not in text
+        assert f'{name}{{method="_OTHER",route="/ok",status="405"}} 3.0' in text
+        assert "canary" not in text.lower()
 
 
 class TestTheAccessLog:
