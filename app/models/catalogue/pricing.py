@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from app.models.catalogue.flight import Refreshed
-from app.models.catalogue.prices import parse_prices
+from app.models.catalogue.prices import MOST_BYTES, parse_prices
 from app.models.catalogue.source import fetch_catalogue
 from app.models.catalogue.stored import CatalogueFile, Stored
 
@@ -27,7 +27,7 @@ class PriceBook:
         self._source = settings.catalogue_url
         # One of another source is not this one's, however new it is.
         name = hashlib.sha256((self._source or "").encode()).hexdigest()[:12]
-        self._file = CatalogueFile(settings.catalogue_folder / f"models-{name}.json")
+        self._file = CatalogueFile(settings.catalogue_folder / f"models-{name}.json", MOST_BYTES)
         self._fresh_seconds = settings.catalogue_seconds
         self._newest: Stored[Prices] = Stored({}, 0)
         self._published = Refreshed("published prices", self._fetch, self._fresh_seconds)

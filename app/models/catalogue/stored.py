@@ -39,8 +39,10 @@ class Stored(Generic[T]):
 class CatalogueFile:
     """A file that several processes may read and replace."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        """``most_bytes``: what is larger is nothing of ours, and is not read."""
         self._path = path
+        self._most_bytes = most_bytes
 
     def read(self, parse: Callable[[bytes], T], known: int | None = None) -> Stored[T] | None:
         """What the file holds; None without a good one, or where it is the one that is ``known``.
@@ -54,7 +56,8 @@ class CatalogueFile:
                 written_at = os.fstat(file.fileno()).st_mtime_ns
                 if written_at == known:
                     return None
-                return Stored(parse(file.read()), written_at)
+                raw = file.read(self._most_bytes + 1)
+            return Stored(parse(raw), written_at) if len(raw) <= self._most_bytes else None
         except (FileNotFoundError, ValueError):
             return None
 

@@ -10,6 +10,8 @@ import pytest
 
 from app.models.catalogue.stored import CatalogueFile, Stored
 
+MOST_BYTES = 1000
+
 
 def parse(raw: bytes) -> str:
     """Take what begins well."""
@@ -20,7 +22,7 @@ def parse(raw: bytes) -> str:
 
 @pytest.fixture
 def file(tmp_path: Path) -> CatalogueFile:
-    return CatalogueFile(tmp_path / "folder" / "models.json")
+    return CatalogueFile(tmp_path / "folder" / "models.json", MOST_BYTES)
 
 
 def names(tmp_path: Path) -> list[str]:
@@ -73,6 +75,21 @@ class TestTheFile:
     def test_that_holds_junk_is_as_good_as_none(self, file: CatalogueFile, tmp_path: Path) -> None:
         file.replace(b"good 1", parse)
         (tmp_path / "folder" / "models.json").write_bytes(b"junk")
+        assert file.read(parse) is None
+
+    def test_is_read_no_further_than_one_may_be_long(
+        self, file: CatalogueFile, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "folder" / "models.json"
+        file.replace(b"good".ljust(MOST_BYTES), parse)
+        assert file.read(parse) is not None
+        with path.open("ab") as whoever_shares_the_folder:
+            whoever_shares_the_folder.truncate(2**40)
+        assert file.read(parse) is None
+
+    def test_that_never_ends_is_as_good_as_none(self, file: CatalogueFile, tmp_path: Path) -> None:
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder" / "models.json").symlink_to("/dev/zero")
         assert file.read(parse) is None
 
     def test_loses_what_a_killed_process_left_beside_it(
