@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
 
-from app.logging import facts_of
+from app.logging import facts_of, record_failure
 from app.models.health import lasting_failure
 from tenancy.errors import StoaError
 
@@ -59,7 +59,7 @@ class Presence:
 
     async def _publish(self) -> None:
         async for attempt in AsyncRetrying(
-            retry=retry_if_exception_type(StoaError),
+            retry=retry_if_exception_type(Exception),  # a worker of which nobody knows is missed
             wait=wait_random_exponential(0.1, max=_LONGEST_PAUSE_SECONDS),
             before_sleep=_log_attempt,
         ):
@@ -69,5 +69,7 @@ class Presence:
 
 def _log_attempt(attempt: RetryCallState) -> None:
     error = attempt.outcome.exception() if attempt.outcome is not None else None
-    facts = facts_of(error) if isinstance(error, StoaError) else {}
-    log.warning("a worker that is ready could not say so", **facts)
+    if isinstance(error, StoaError):
+        log.warning("a worker that is ready could not say so", **facts_of(error))
+    elif error is not None:
+        record_failure("presence", error)

@@ -14,7 +14,7 @@ import structlog
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
 
 from app.connections.standing import state_of
-from app.logging import facts_of
+from app.logging import facts_of, record_failure
 from app.stopping import end_task, take_error
 from tenancy.database.engine import DatabaseUnavailable
 from tenancy.errors import StoaError
@@ -103,3 +103,5 @@ class ToldStandings:
                     )
         except StoaError as error:  # they are suspended, or leave
             log.info("how a connection stands was not noted", **facts_of(error))
+        except Exception as error:  # noqa: BLE001 - of this one: what is heard next is noted
+            record_failure("standing of a connection", error)

@@ -22,15 +22,16 @@ PATIENCE = 30
 
 
 class Unheard(ComponentDatabase):
-    """The parts, whose database is away for the first times that a worker speaks."""
+    """The parts, whose database does not hear the first times that a worker speaks."""
 
     times = 3
+    error: Exception = DatabaseUnavailable()
 
     async def publish_worker(self, worker_id: UUID) -> bool:
         """Fail at first."""
         if self.times:
             self.times -= 1
-            raise DatabaseUnavailable
+            raise self.error
         return await super().publish_worker(worker_id)
 
 
@@ -51,9 +52,15 @@ async def part(components: ComponentDatabase, name: str) -> Component | None:
 
 
 class TestAWorkerThatIsReady:
+    @pytest.mark.parametrize(
+        ("error", "level"),
+        [(DatabaseUnavailable(), "warning"), (LookupError("a fault of ours"), "error")],
+        ids=["away", "broken"],
+    )
     async def test_says_so_however_long_the_database_does_not_hear_it(
-        self, components: Unheard, worker: UUID
+        self, components: Unheard, worker: UUID, error: Exception, level: str
     ) -> None:
+        components.error = error
         presence = Presence(components, worker)
         with capture_logs() as logs:
             await presence.start()
@@ -64,7 +71,7 @@ class TestAWorkerThatIsReady:
         found = await part(components, "workers")
         assert found is not None
         assert (found.status, components.times) == ("available", 0)
-        assert len([each for each in logs if each["log_level"] == "warning"]) == 3
+        assert [each["log_level"] for each in logs] == [level] * 3
 
     async def test_and_ends_before_anybody_heard_it_says_it_no_more(
         self, components: Unheard, worker: UUID

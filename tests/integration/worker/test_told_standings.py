@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from app.connections.standing import UserServer
 from app.tools.entries import versioned
@@ -113,6 +114,26 @@ class TestAConnection:
             await store(*arguments)
 
         monkeypatch.setattr(process.connections, "store_listing", store_later)
+        told.fails(key(alice), SERVER, Reason.EXITED)
+        await noted(told)
+        assert (await standing(process, alice)).state == "unavailable"
+
+    async def test_that_cannot_be_noted_is_on_record_and_the_next_is_noted(
+        self,
+        process: Process,
+        told: ToldStandings,
+        alice: Principal,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        async def broken(*arguments: Any) -> None:
+            raise LookupError("words of somebody's")
+
+        with monkeypatch.context() as patch, capture_logs() as lines:
+            patch.setattr(process.connections, "store_listing", broken)
+            told.works(key(alice), SERVER)
+            await noted(told)
+        assert [(each["log_level"], each["error"]) for each in lines] == [("error", "LookupError")]
+        assert "words" not in str(lines)
         told.fails(key(alice), SERVER, Reason.EXITED)
         await noted(told)
         assert (await standing(process, alice)).state == "unavailable"
