@@ -6,22 +6,27 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 if TYPE_CHECKING:
     from app.runs.history import ThreadHistory
-    from tenancy.principal import Owner
+    from tenancy.principal import Owner, UserId
 
 MOST_CHARACTERS = 64 * 1024
 
 
 class Conversations:
-    """Reads them one at a time: each is whole in memory while it is read."""
+    """Reads them one at a time: each is whole in memory while it is read.
+
+    Of one person's, one stands in that line, however many of theirs are pointed at.
+    """
 
     def __init__(self, history: ThreadHistory) -> None:
         self._history = history
         self._one_at_a_time = asyncio.Semaphore(1)
+        self._own: WeakValueDictionary[UserId, asyncio.Lock] = WeakValueDictionary()
 
     async def newest(self, owner: Owner, thread_id: str) -> str:
         """The newest words of the person and of the assistant, the last of them last.
@@ -32,7 +37,8 @@ class Conversations:
             ThreadNotFound: the owner has no such thread.
             DatabaseUnavailable: Postgres cannot be reached.
         """
-        async with self._one_at_a_time:
+        own = self._own.setdefault(owner.user_id, asyncio.Lock())
+        async with own, self._one_at_a_time:
             state = await self._history.state(owner, UUID(thread_id))
             return newest_words(state["values"])
 

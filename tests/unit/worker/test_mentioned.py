@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from app.agent.mentioned import Quoted
 from app.connections.reading import ReadingFailed
-from app.worker.conversations import MOST_CHARACTERS, newest_words
+from app.worker.conversations import MOST_CHARACTERS, Conversations, newest_words
 from app.worker.mentioned import FAILED, LATE, MentionReader, TurnMentions
 from tenancy.errors import LeaseLost, UserUnavailable
 from tenancy.principal import ClaimedRun, UserId
@@ -123,6 +123,30 @@ class TestReading:
 
     async def test_passes_over_what_another_version_has_stored(self) -> None:
         assert await turn(Library()).read(["planet:mars", "", "tool:nothing"]) == []
+
+
+class TestConversations:
+    async def test_of_somebody_elses_wait_for_one_of_a_persons_at_most(self) -> None:
+        greedy, other = (ClaimedRun(UserId(uuid4()), uuid4(), 1) for _ in range(2))
+        read: list[ClaimedRun] = []
+        may_go_on, has_begun = asyncio.Event(), asyncio.Event()
+
+        async def state(owner: ClaimedRun, thread_id: UUID) -> dict[str, Any]:
+            read.append(owner)
+            has_begun.set()
+            await may_go_on.wait()
+            return {"values": {}}
+
+        conversations = Conversations(cast("Any", SimpleNamespace(state=state)))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(20):
+                group.create_task(conversations.newest(greedy, str(uuid4())))
+            await has_begun.wait()
+            group.create_task(conversations.newest(other, str(uuid4())))
+            await asyncio.sleep(0)  # it stands in line
+            may_go_on.set()
+        assert read.index(other) <= 2
+        assert len(read) == 21
 
 
 class TestTheNewestWords:
