@@ -180,6 +180,7 @@ class TestAModelServerThatIsStopped:
         await assert_in_place(anna, actions=0)
         await expect(bar(sven)).to_contain_text("A language model cannot be reached.")
         await expect(on_hold).to_be_visible()
+        await assert_in_place(sven, actions=0)
         await expect(bar(olga)).to_contain_text("A model server does not answer: start Ollama")
         await assert_in_place(olga, actions=2)
 
@@ -279,8 +280,13 @@ class TestADatabaseThatIsAway:
         await ada.context.set_offline(False)
         await expect(bar(ada)).not_to_contain_text("You are offline.")
         await expect(ada.typed).to_have_text(["Hello"])
+        newcomer = Visitor(ada.context, await ada.context.new_page(), ada.base_url)
+        await newcomer.page.goto(ada.page.url)
+        away = newcomer.page.get_by_role("heading", name="The service is not available")
+        await expect(away).to_be_visible()
         place.to_database.clear()
         await expect(bar(ada)).to_have_count(0)
         assert await bars(ada) == ["came", "went"]
+        await expect(newcomer.typed).to_have_text(["Hello"])
         await expect(ada.composer).to_have_text("Half a thought")
         await expect(ada.answers).to_have_count(1)

@@ -171,7 +171,7 @@ export const de: Catalogue = {
       "Ihre Anmeldung ist abgelaufen. Melden Sie sich wieder an; was Sie geschrieben haben, bleibt erhalten.",
     signIn: "Anmelden",
     failedTitle: "Der Dienst ist nicht verfügbar",
-    failedText: "Er konnte nicht erreicht werden. Bitte versuchen Sie es gleich noch einmal.",
+    failedText: "Er ist nicht erreichbar. Diese Seite versucht es von selbst weiter.",
     retry: "Noch einmal versuchen",
     usage: "Verbrauch und Grenzen",
     tools: "Werkzeuge und Verbindungen",

@@ -165,7 +165,7 @@ export const en = {
     signedOutText: "Your session has ended. Sign in again to go on; what you have typed is kept.",
     signIn: "Sign in",
     failedTitle: "The service is not available",
-    failedText: "It could not be reached. Please try again in a moment.",
+    failedText: "It cannot be reached. This page keeps trying by itself.",
     retry: "Try again",
     usage: "Usage and limits",
     tools: "Tools and connections",

@@ -18,7 +18,9 @@ export default function SuspendedPage() {
     <Frame>
       <Standalone>
         <Page title={t("data.suspended.title")}>
-          <Alert color="red">{t("data.suspended.text")}</Alert>
+          <Alert color="red" role="status">
+            {t("data.suspended.text")}
+          </Alert>
           <DataSections />
           {me?.sign_out_url != null && (
             <div>

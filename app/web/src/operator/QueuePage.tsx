@@ -51,7 +51,7 @@ function Queue() {
       {(queue) => (
         <>
           {query.isError && (
-            <Alert color="gray">
+            <Alert color="gray" role="status">
               {t("operator.stale", { time: time.format(new Date(queue.at)) })}
             </Alert>
           )}

@@ -9,7 +9,7 @@ import { GoneNotice } from "./GoneNotice";
 import { Notice } from "./Notice";
 import { useSignedOut } from "./signedOut";
 import { unavailable } from "./unavailable";
-import { isGone, useMe } from "./useMe";
+import { isAway, isGone, useMe } from "./useMe";
 import { useSamePerson } from "./useSamePerson";
 
 const SuspendedPage = lazy(() => import("../mydata/SuspendedPage"));
@@ -45,7 +45,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
     );
   }
   if (isGone(me.error)) return <GoneNotice />;
-  if (me.isLoadingError) {
+  if (me.isLoadingError || isAway(me)) {
     return (
       <Notice
         title={t("session.failedTitle")}
