@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import httpx
+import orjson
 
+from app.models.catalogue.bounded import read_raw
+from app.models.catalogue.served import MOST_BYTES
 from app.models.connection import build_transport
 from app.sharing import full_name
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 10.0
 """A server that works, however hard, says within this time what it has."""
+_HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,13 @@ async def probe(url: str, model: str, *, seconds: float = 2.0) -> PoolHealth:
         async with (
             asyncio.timeout(seconds),
             httpx.AsyncClient(
-                transport=build_transport(url), trust_env=False, timeout=seconds
+                transport=build_transport(url), trust_env=False, timeout=seconds, headers=_HEADERS
             ) as client,
+            client.stream("GET", f"{url.rstrip('/')}/api/tags") as response,
         ):
-            response = await client.get(f"{url.rstrip('/')}/api/tags")
             response.raise_for_status()
-            names = [each["name"] for each in response.json()["models"]]
+            said = orjson.loads(await read_raw(response, MOST_BYTES))
+            names = [each["name"] for each in said["models"]]
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError, KeyError, TypeError):
         return PoolHealth(reachable=False, model_present=False)
     return PoolHealth(reachable=True, model_present=full_name(model) in names)

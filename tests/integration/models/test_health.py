@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 
 import pytest
 
+from app.models.catalogue.served import MOST_BYTES
 from app.models.health import PoolHealth, probe
 from tests.support.model_server import ScriptedModelServer
+from tests.support.raw_server import Exchange, json_of, raw_server
 
 PATIENCE = 30.0
+HUGE = json_of({"models": [{"name": "smollm2:latest"}]}) + b" " * MOST_BYTES
 
 
 class TestProbing:
@@ -34,3 +38,23 @@ class TestProbing:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             port = silent.getsockname()[1]
             assert not (await probe(f"http://127.0.0.1:{port}", "smollm2", seconds=0.05)).reachable
+
+    @pytest.mark.parametrize(
+        ("body", "headers"),
+        [
+            (HUGE, ()),
+            (gzip.compress(HUGE), ("Content-Encoding: gzip",)),
+            (b"[" * 100_000, ()),
+            (b'{"models": {"name": 1}}', ()),
+        ],
+        ids=["huge", "packed", "deep", "junk"],
+    )
+    async def test_a_server_is_believed_no_more_than_it_can_be_read(
+        self, body: bytes, headers: tuple[str, ...]
+    ) -> None:
+        async def answer(exchange: Exchange) -> None:
+            await exchange.answer(body, *headers)
+
+        async with raw_server(answer) as server:
+            found = await probe(server.url, "smollm2", seconds=PATIENCE)
+        assert found == PoolHealth(reachable=False, model_present=False)
