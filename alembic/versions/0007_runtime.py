@@ -28,7 +28,8 @@ STATEMENTS = (
       CHECK ((status = 'available') = (occurred_at IS NULL))
     )
     """,
-    # When a worker had passed its checks, and said so. Those that are there have done it.
+    # When a worker had passed its checks, and said so. Those of the version before never say it:
+    # they count until they leave.
     "ALTER TABLE workers ADD COLUMN ready_at timestamptz",
     "UPDATE workers SET ready_at = started_at",
     # How a person's own link stands, told with a number that grows; since when it does not work,

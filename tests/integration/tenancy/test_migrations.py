@@ -188,17 +188,61 @@ THE_RECORD_BEFORE = """
 """As a database of the revision before has it, with what keeps it as it is."""
 
 
+WHO_WORKED_BEFORE = """
+    INSERT INTO users (user_id) SELECT gen_random_uuid() FROM generate_series(1, 2);
+    INSERT INTO workers (worker_id, host, pid, started_at, lease_until)
+      VALUES (gen_random_uuid(), 'h', 1, now() - interval '1 hour', now() + interval '1 hour');
+    INSERT INTO connections (user_id, server, state, reason, updated_at)
+      SELECT user_id, 'notes', 'unavailable', 'exited', now() - interval '1 day' FROM users;
+    UPDATE connections SET enabled = false
+      WHERE user_id = (SELECT user_id FROM users ORDER BY user_id LIMIT 1);
+    ALTER TABLE workers ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+    ALTER TABLE connections ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY
+"""
+"""A worker, and two servers that do not work, one of which nobody uses; under what keeps them."""
+
+
+async def migrate_to(
+    revision: str, database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bring an empty database to an earlier revision: its tables alone."""
+    upgrade = command.upgrade
+    nothing: Any = lambda _: iter(())  # noqa: E731
+    with monkeypatch.context() as before:
+        before.setattr(command, "upgrade", lambda config, _: upgrade(config, revision))
+        before.setattr(migration, "FUNCTIONS", Path("/nonexistent"))
+        before.setattr(migration, "security_statements", nothing)
+        await database.migrate()
+
+
+class TestAMigrationUnderWorkersOfBefore:
+    async def test_has_them_count_and_knows_what_fails(
+        self, empty_database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """They never say that they are ready, and are there until they are replaced."""
+        await migrate_to("0006", empty_database, monkeypatch)
+        owner = await empty_database.connect("owner")
+        try:
+            await owner.execute(WHO_WORKED_BEFORE)
+            await empty_database.migrate()
+            assert await owner.fetchval("SELECT bool_and(ready_at = started_at) FROM workers")
+            assert await owner.fetchval("SELECT dispatch.has_worker()")
+            assert not await owner.fetchval("SELECT dispatch.look_for_workers()")
+            rows = await owner.fetch(
+                "SELECT failing_since = updated_at AS is_known, failing_reason FROM connections"
+                " ORDER BY enabled"
+            )
+            assert [tuple(row) for row in rows] == [(None, None), (True, "exited")]
+            assert await complaints(owner, empty_database.roles()) == []
+        finally:
+            await owner.close()
+
+
 class TestAMigrationOfTheRecord:
     async def test_has_it_name_nobody_and_loses_no_word_of_it(
         self, empty_database: TestDatabase, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        earlier = command.upgrade
-        nothing: Any = lambda _: iter(())  # noqa: E731
-        with monkeypatch.context() as before:
-            before.setattr(command, "upgrade", lambda c, _: earlier(c, "0005"))
-            before.setattr(migration, "FUNCTIONS", Path("/nonexistent"))
-            before.setattr(migration, "security_statements", nothing)
-            await empty_database.migrate()
+        await migrate_to("0005", empty_database, monkeypatch)
         owner = await empty_database.connect("owner")
         try:
             await owner.execute(THE_RECORD_BEFORE)
