@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 MOST_BYTES = 8_000_000
 """Of what is read: what is published has a few megabytes."""
+MOST_MODELS = 50_000
+"""And providers together: each takes many times what it has on the wire."""
 
 
 class CatalogueInvalid(ValueError):
@@ -86,6 +88,8 @@ def parse_prices(raw: bytes) -> Prices:
         providers = _PROVIDERS.validate_python(orjson.loads(raw))
     except (orjson.JSONDecodeError, ValidationError):
         raise CatalogueInvalid from None
+    if _count(providers) > MOST_MODELS:
+        raise CatalogueInvalid
     found: dict[tuple[str, str], PublishedModel] = {}
     for provider, described in providers.items():
         for model, published in _models_of(described):
@@ -93,6 +97,11 @@ def parse_prices(raw: bytes) -> Prices:
     if not found:
         raise CatalogueInvalid
     return found
+
+
+def _count(providers: Mapping[str, Any]) -> int:
+    described = (each.get("models") for each in providers.values() if isinstance(each, dict))
+    return len(providers) + sum(len(models) for models in described if isinstance(models, dict))
 
 
 def _models_of(described: object) -> list[tuple[str, PublishedModel]]:

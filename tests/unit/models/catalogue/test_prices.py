@@ -9,6 +9,7 @@ import pytest
 
 from app.models.catalogue.prices import (
     MOST_BYTES,
+    MOST_MODELS,
     CatalogueInvalid,
     PublishedModel,
     parse_prices,
@@ -84,3 +85,11 @@ class TestACatalogue:
     def test_is_not_taken_where_there_is_too_much(self) -> None:
         with pytest.raises(CatalogueInvalid):
             parse_prices(catalogue() + b" " * MOST_BYTES)
+
+    def test_is_not_taken_where_there_are_too_many(self) -> None:
+        most = MOST_MODELS - 1  # with their provider
+        assert len(parse_prices(catalogue({f"{n}": MODEL for n in range(3)}))) == 3
+        with pytest.raises(CatalogueInvalid):
+            parse_prices(catalogue({f"{n}": {} for n in range(most + 1)}))
+        with pytest.raises(CatalogueInvalid):
+            parse_prices(catalogue(**{f"{n}": 1 for n in range(most + 1)}))
