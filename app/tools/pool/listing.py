@@ -30,6 +30,8 @@ MAX_SCHEMA_BYTES = 64 * 1024
 MAX_SCHEMA_DEPTH = 24
 MAX_LISTING_BYTES = 512 * 1024
 """Of all descriptions and schemas together."""
+MAX_VALUES = 30_000
+"""In all schemas together: each costs many times what it takes on the wire, wherever it is read."""
 
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 """As JSON writes it, unless the backslash is itself one of a text's."""
@@ -60,20 +62,25 @@ def within_bounds(
     A listing is stored and shown: what the server repeats in it of its user's credential is not.
     """
     kept: dict[str, ListedTool] = {}
-    size = 0
+    size = values = 0
     looked_at = tools[:MOST_LOOKED_AT]
     left_out = len(tools) - len(looked_at)
     for tool in looked_at:
         if not server.offers(tool.name):
             continue
         listed = _listed(tool, redactor)
-        weight = 0 if listed is None else _weight(listed)
-        full = len(kept) == MAX_TOOLS or size + weight > MAX_LISTING_BYTES
+        weight, parts = (0, 0) if listed is None else _weight(listed)
+        full = (
+            len(kept) == MAX_TOOLS
+            or size + weight > MAX_LISTING_BYTES
+            or values + parts > MAX_VALUES
+        )
         if listed is None or listed.name in kept or full:
             left_out += 1
             continue
         kept[listed.name] = listed
         size += weight
+        values += parts
     chosen = tuple(kept.values())
     return Listing(chosen, left_out, _version(chosen))
 
@@ -122,8 +129,14 @@ def _parts(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
-def _weight(tool: ListedTool) -> int:
-    return len(tool.description.encode()) + len(_json(tool.input_schema))
+def _weight(tool: ListedTool) -> tuple[int, int]:
+    """Bytes of a tool, and values in its schema."""
+    level: list[object] = [tool.input_schema]
+    values = 0
+    while level:
+        values += len(level)
+        level = [inner for each in level for inner in _parts(each)]
+    return len(tool.description.encode()) + len(_json(tool.input_schema)), values
 
 
 def _version(tools: Sequence[ListedTool]) -> str:

@@ -15,11 +15,12 @@ from app.tools.pool.listing import (
     MAX_SCHEMA_BYTES,
     MAX_SCHEMA_DEPTH,
     MAX_TOOLS,
+    MAX_VALUES,
     Listing,
     list_within_bounds,
     within_bounds,
 )
-from app.tools.pool.pages import MAX_PAGES
+from app.tools.pool.pages import MAX_PAGES, MOST_BYTES
 from app.tools.redaction import Redactor
 from app.tools.servers import Credential, McpServer, StdioTransport
 
@@ -50,14 +51,16 @@ def nested(depth: int) -> dict[str, Any]:
 class Server:
     """Answers with a page that always has a next one."""
 
-    def __init__(self, cursor: str | None = None) -> None:
+    def __init__(self, cursor: str | None = None, description: str = "") -> None:
         self.pages = 0
         self.cursor = cursor
+        self.description = description
 
     async def page(self, cursor: str | None) -> mcp_types.ListToolsResult:
         self.pages += 1
         return mcp_types.ListToolsResult(
-            tools=[tool(f"tool-{self.pages}")], next_cursor=self.cursor or str(self.pages)
+            tools=[tool(f"tool-{self.pages}", self.description)],
+            next_cursor=self.cursor or str(self.pages),
         )
 
 
@@ -72,6 +75,12 @@ class TestPages:
         server = Server(cursor="same")
         await asyncio.wait_for(list_within_bounds(server.page, SERVER), 60)
         assert server.pages == 2
+
+    async def test_that_are_large_are_few(self) -> None:
+        server = Server(description="x" * (MOST_BYTES // 3))
+        listing = await list_within_bounds(server.page, SERVER)
+        assert server.pages == 3
+        assert names(listing) == ["tool-1", "tool-2", "tool-3"]
 
 
 class TestTools:
@@ -113,6 +122,12 @@ class TestTools:
         listing = listed(*(tool(f"tool-{n}", schema=schema) for n in range(40)))
         assert len(listing.tools) == MAX_LISTING_BYTES // MAX_SCHEMA_BYTES
         assert listing.left_out == 40 - len(listing.tools)
+
+    def test_do_not_take_more_work_together_than_there_may_be(self) -> None:
+        schema = {"type": "object", "x": [[] for _ in range(MAX_VALUES // 10)]}
+        listing = listed(*(tool(f"tool-{n}", schema=schema) for n in range(20)))
+        assert len(listing.tools) == 9
+        assert listing.left_out == 11
 
 
 class TestVersion:
