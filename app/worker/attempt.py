@@ -176,12 +176,13 @@ class Attempt:
             return Equipment()
         decided = {row["server"] for row in loaded.decisions if row["server"] is not None}
         speakers, chosen = self._services.graphs.speakers, chosen_model(loaded.request.config)
+        model, served = speakers.model(chosen), self._services.served
         equipped = await self._services.outfitter.equip(
             loaded.run,
             loaded.thread_id,
-            speakers.of(chosen),
+            replace(speakers.of(chosen), prompt_tokens=await served.prompt_tokens(model)),
             decided,
-            sees_images=await self._services.served.reads_images(speakers.model(chosen)),
+            sees_images=await served.reads_images(model),
         )
         mentions = self._services.mentions.of_run(loaded.run, loaded.thread_id, equipped.tools)
         equipped = replace(equipped, mentions=mentions)

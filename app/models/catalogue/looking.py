@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from app.models.catalogue.flight import Refreshed
-from app.models.catalogue.offered import reads_images
+from app.models.catalogue.offered import prompt_tokens, reads_images
 from app.models.catalogue.served import ServedModel, look_at_server
 
 if TYPE_CHECKING:
@@ -51,6 +51,11 @@ class ServedModels:
         if model.images is None:
             await self.first_look()
         return reads_images(model, self._known)
+
+    async def prompt_tokens(self, model: ChatModel) -> int:
+        """What a model's window leaves for the prompt: as it is pinned, or as it was made."""
+        await self.first_look()
+        return prompt_tokens(model, self._known)
 
     async def refresh(self) -> None:
         """Look now."""

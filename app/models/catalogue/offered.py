@@ -106,6 +106,19 @@ def reads_images(model: ChatModel, known: Mapping[str, ServedModel]) -> bool:
     return "vision" in _common([known[p.pool] for p in model.pools if p.pool in known])
 
 
+def prompt_tokens(model: ChatModel, known: Mapping[str, ServedModel]) -> int:
+    """What a model's window leaves for the prompt, whichever of its servers is called.
+
+    A window that is pinned to more than a model was made for is cut by its server, and what does
+    not fit is lost without a word.
+    """
+    made_for = [known[p.pool].context for p in model.pools if p.pool in known]
+    window = min((each for each in made_for if each is not None), default=model.context)
+    if window >= model.context:
+        return model.prompt_tokens
+    return max(window - model.output, window // 2)
+
+
 def _published(model: ChatModel, prices: Prices) -> PublishedModel | None:
     if model.provider is None:
         return None

@@ -103,7 +103,10 @@ async def shop(
         small = await stack.enter_async_context(ScriptedModelServer(slots=8))
         large = await stack.enter_async_context(
             ScriptedModelServer(
-                slots=8, models=[LARGE], capabilities=["completion", "tools", "vision"]
+                slots=8,
+                models=[LARGE],
+                capabilities=["completion", "tools", "vision"],
+                made_for=4096,
             )
         )
         source = Source(
@@ -180,7 +183,7 @@ class TestTheModels:
             "status": "available",
             "context_length": 4096,
             "max_output": 64,
-            "model_context_length": 8192,
+            "model_context_length": 131_072,
             "capabilities": ["tools", "thinking"],
             "size_bytes": 1,
             "price": {
@@ -195,9 +198,9 @@ class TestTheModels:
             "model": LARGE,
             "default": False,
             "status": "available",
-            "context_length": 8192,
+            "context_length": 4096,
             "max_output": 96,
-            "model_context_length": 8192,
+            "model_context_length": 4096,
             "capabilities": ["tools", "vision"],
             "size_bytes": 1,
             "price": {
@@ -292,6 +295,16 @@ class TestARunThatChooses:
         run = (await client.get(f"/threads/{thread}/runs", params={"select": ["kwargs"]})).json()
         chosen = [each["kwargs"]["config"].get("configurable") for each in run]
         assert chosen == [{}, {"model": "smollm2:latest"}, {"model": LARGE}]
+
+    async def test_is_told_no_more_than_its_model_was_made_for(self, shop: Shop) -> None:
+        """Though the settings pin its window to twice as much: there is room for one of these."""
+        client, earlier, now = shop.somebody(), uuid4().hex, uuid4().hex
+        said = [{"role": "user", "content": each} for each in (f"{earlier} {'x ' * 9000}", now)]
+        location = await start_run(
+            client, await new_thread(client), graph_input={"messages": said}, **choosing(LARGE)
+        )
+        assert (await read_run(client, location))[-1].data["status"] == "success"
+        assert earlier not in json.dumps(last_call(shop.large, now).body)
 
     @pytest.mark.parametrize("named", ["none", "minilm", "", 5, {"a": 1}, "x" * 500])
     async def test_is_refused_what_there_is_not(self, shop: Shop, named: object) -> None:

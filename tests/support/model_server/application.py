@@ -33,6 +33,8 @@ class Plan:
 
     models: tuple[str, ...] = ("smollm2",)
     capabilities: tuple[str, ...] = ("completion", "tools", "thinking")
+    made_for: int = 131_072
+    """The longest window, in tokens."""
     default: Script | Scripter = ECHO
     queue: deque[Script] = field(default_factory=deque)
 
@@ -210,7 +212,10 @@ class ModelApplication:
         return JSONResponse(
             {
                 "details": {"family": "scripted", "format": "gguf"},
-                "model_info": {"general.architecture": "scripted", "scripted.context_length": 8192},
+                "model_info": {
+                    "general.architecture": "scripted",
+                    "scripted.context_length": self.plan.made_for,
+                },
                 "capabilities": list(self.plan.capabilities),
             }
         )

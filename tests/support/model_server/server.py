@@ -78,9 +78,10 @@ class ScriptedModelServer:
         slots: int = 1,
         models: Sequence[str] = ("smollm2",),
         capabilities: Sequence[str] = ("completion", "tools", "thinking"),
+        made_for: int = 131_072,
         port: int = 0,
     ) -> None:
-        self._plan = Plan(tuple(models), tuple(capabilities), default)
+        self._plan = Plan(tuple(models), tuple(capabilities), made_for, default)
         self._slots = slots
         self._port = port
         self._ready = threading.Event()

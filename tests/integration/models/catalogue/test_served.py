@@ -74,7 +74,7 @@ class TestALook:
             found = (await look_at_server(real.url, ["smollm2:latest"]))["smollm2:latest"]
             assert real.requests == []  # it is no call of a model's
         assert isinstance(found, ServedModel)
-        assert (found.context, found.size_bytes) == (8192, 1)
+        assert (found.context, found.size_bytes) == (131_072, 1)
         assert found.capabilities == frozenset({"tools", "thinking"})
 
     async def test_hears_what_the_model_costs(self, server: RawServer, ollama: Ollama) -> None:

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from app.models.catalogue.offered import OfferedModel, Price, offered, reads_images
+from app.models.catalogue.offered import (
+    OfferedModel,
+    Price,
+    offered,
+    prompt_tokens,
+    reads_images,
+)
 from app.models.catalogue.prices import PublishedModel
 from app.models.catalogue.served import Look, ReportedPrice, ServedModel
 from app.settings import Settings
@@ -60,6 +66,23 @@ class TestAModel:
     def test_has_no_longer_window_than_it_was_made_for(self) -> None:
         short = told(model(), ServedModel(context=2048))
         assert (short.context_length, short.model_context_length) == (2048, 2048)
+
+    @pytest.mark.parametrize(
+        ("made_for", "left"),
+        [
+            ([], 3072),
+            ([None], 3072),
+            ([32_768], 3072),
+            ([4096], 3072),
+            ([32_768, 3000], 1976),
+            ([None, 1000], 500),
+        ],
+    )
+    def test_leaves_for_the_prompt_what_fits_on_each_of_its_servers(
+        self, made_for: list[int | None], left: int
+    ) -> None:
+        known = {f"p{n}": ServedModel(context=each) for n, each in enumerate(made_for)}
+        assert prompt_tokens(model(2), known) == left
 
     def test_can_what_each_of_its_servers_can(self) -> None:
         other = ServedModel("cd" * 32, 5, 8192, frozenset({"vision", "tools"}))
