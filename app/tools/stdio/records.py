@@ -7,13 +7,16 @@ finds it here, by host, PID and start time. Nothing is said of whose it is or wh
 from __future__ import annotations
 
 import json
+import os
 import socket
+import stat
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
+import orjson
 import psutil
 import structlog
 
@@ -28,6 +31,7 @@ log = structlog.get_logger(__name__)
 FOLDER = ".processes"
 """Beside people's folders, whose names have no dot."""
 _SUFFIX = ".json"
+_MOST_BYTES = 4096
 
 
 class ChildRecords:
@@ -77,9 +81,24 @@ def _read(path: Path, record_id: UUID) -> LeftChild:
     """A record; one that cannot be read, or was cut off as it was written, could be any process."""
     record: Any = None
     with suppress(OSError, ValueError):
-        record = json.loads(path.read_text())
+        record = orjson.loads(_content(path))
     child, owner = _name(record, "child"), _name(record, "owner")
     return LeftChild(record_id, child, owner, partial(path.unlink, missing_ok=True))
+
+
+def _content(path: Path) -> bytes:
+    """What a file holds that is no other user's: by whose word would a process be ended?
+
+    Raises:
+        OSError: it cannot be read, or is a link.
+        ValueError: it is no record.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
+            raise ValueError
+        return file.read(_MOST_BYTES)
 
 
 def _named(pid: int) -> dict[str, Any]:
@@ -93,6 +112,6 @@ def _name(record: Any, part: str) -> ProcessName:  # noqa: ANN401 - whatever a f
         pid, started_at = named["pid"], datetime.fromisoformat(named["started_at"])
     except (TypeError, KeyError, ValueError):
         return ProcessName(None, None, None)
-    if not (isinstance(host, str) and isinstance(pid, int) and pid > 0 and started_at.tzinfo):
+    if not (isinstance(host, str) and type(pid) is int and pid > 0 and started_at.tzinfo):
         return ProcessName(None, None, None)
     return ProcessName(host, pid, started_at)

@@ -218,3 +218,25 @@ class TestTheRecord:
         records.over(started.child.pid)
         assert written(tmp_path) == [path]
         assert path.parent.stat().st_mode & 0o777 == 0o700
+
+    @pytest.mark.parametrize("put", ["deep", "link", "pipe", "another user's"])
+    def test_names_no_process_where_somebody_else_has_put_it_there(
+        self, tmp_path: Path, put: str
+    ) -> None:
+        ChildRecords(tmp_path).begun(os.getpid())
+        (path,) = written(tmp_path)
+        if put == "another user's":
+            if os.geteuid() != 0:
+                pytest.skip("only root may give a file away")
+            os.chown(path, 65534, 65534)
+        else:
+            elsewhere = path.rename(tmp_path / "elsewhere")
+            match put:
+                case "deep":
+                    path.write_text("[" * 4000)
+                case "link":
+                    path.symlink_to(elsewhere)
+                case _:
+                    os.mkfifo(path)
+        (found,) = left_children(tmp_path)
+        assert (found.process.pid, found.owner.pid) == (None, None)
