@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from app.memory.tools import TOOL_NAMES
 from app.mentions.checking import MentionCheck
 from app.mentions.offered import PromptSource, ResourceSource, ToolSource
+from app.mentions.one_look import OneLook
 from app.mentions.own import MemorySource, ThreadSource
 from app.mentions.search import MentionSearch
 from app.mentions.served import ModelSource
@@ -38,14 +39,14 @@ def open_mentions(
     models: Callable[[], Collection[str]],
 ) -> Mentions:
     """What is found of everything of a person's, and looked for. ``models`` never waits."""
-    own_tools = own_tool_names(builtin)
+    own_tools, servers = own_tool_names(builtin), OneLook(connections)
     search = MentionSearch(
         [
             ThreadSource(database),
             MemorySource(memories),
-            ResourceSource(connections),
-            PromptSource(connections),
-            ToolSource(connections, own_tools),
+            ResourceSource(servers),
+            PromptSource(servers),
+            ToolSource(servers, own_tools),
             ModelSource(models),
         ]
     )
