@@ -16,13 +16,14 @@ RETURNS TABLE (thread_id uuid, title text)
 LANGUAGE plpgsql AS $$
 DECLARE
   query text := tenant.folded(btrim(p_query));
-  words text[] := regexp_split_to_array(query, '\s+');
+  words text[] := ARRAY(SELECT DISTINCT word FROM regexp_split_to_table(query, '\s+') AS word);
 BEGIN
   PERFORM tenant.begin_read(p_user);
   RETURN QUERY
     SELECT t.thread_id, t.title
     FROM public.threads t
-    CROSS JOIN LATERAL (SELECT tenant.folded(t.title) AS title) AS f
+    -- OFFSET: folded once, and not again for each word.
+    CROSS JOIN LATERAL (SELECT tenant.folded(t.title) AS title OFFSET 0) AS f
     WHERE t.user_id = p_user AND t.deleted_at IS NULL
       AND t.thread_id IS DISTINCT FROM p_without
       AND NOT EXISTS (SELECT FROM unnest(words) AS w (word) WHERE strpos(f.title, w.word) = 0)
