@@ -251,6 +251,18 @@ class TestTheList:
         await expect(ada.composer).to_have_value("@“Oslo” ")
         assert ada.complaints == []
 
+    async def test_leaves_alone_what_goes_on_as_a_sentence(self, meet: Meet) -> None:
+        ada = await meet("Ada who has more to say")
+        await ada.page.route(SEARCH, lambda route: route.fulfill(json=found("Oslo")))
+        await write(ada, "@os")
+        await expect(thing(ada, "Oslo")).to_be_visible()
+        # One word of it may still be found: Enter would put that in the place of all of them.
+        await write(ada, ", is it far?")
+        await expect(things(ada)).to_have_count(0)
+        await field(ada).press("Enter")
+        await ada.finished("You said: @os, is it far?")
+        assert ada.complaints == []
+
     async def test_says_which_source_has_no_answer_beside_what_others_have(
         self, meet: Meet
     ) -> None:

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Mentionable, MentionGroup, MentionKind, SourceStatus } from "../api/mentions";
 import { i18n, startMessages } from "../messages/i18n";
-import { activeIndex, allFound, failureTexts, groupName, stepFrom } from "./foundMentions";
+import { activeIndex, allFound, failureTexts, fitting, groupName, stepFrom } from "./foundMentions";
 
 function thing(ref: string): Mentionable {
   return { version: 1, ref, provider: "stoa", kind: "thread", title: ref, url: null };
@@ -41,6 +41,21 @@ describe("what was found", () => {
 
   it("begins anew where what was chosen is not among it any more", () => {
     expect(activeIndex(allFound(groups), "thread:9")).toBe(0);
+  });
+});
+
+describe("what fits what is typed by now", () => {
+  const groups = [group("thread", "ok", ["Trip to Ōslo", "Budget"]), group("memory", "timeout")];
+  const titles = (text: string) => allFound(fitting(groups, text)).map(({ title }) => title);
+
+  it("has every word of it in its names, whatever their order, case and accents", () => {
+    expect(titles("oslo trip")).toEqual(["Trip to Ōslo"]);
+    expect(titles("stoa budg")).toEqual(["Budget"]);
+    expect(titles("trip, can you check")).toEqual([]);
+  });
+
+  it("leaves what else is known of the sources", () => {
+    expect(fitting(groups, "x").map(({ status }) => status)).toEqual(["ok", "timeout"]);
   });
 });
 

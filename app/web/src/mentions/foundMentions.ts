@@ -24,6 +24,23 @@ export function allFound(groups: readonly MentionGroup[]): Mentionable[] {
   return groups.flatMap(({ results }) => results);
 }
 
+/** Without accents, whatever its case. */
+function folded(text: string): string {
+  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+}
+
+/** The groups with only what has every word of a text in its names. */
+export function fitting(groups: readonly MentionGroup[], text: string): MentionGroup[] {
+  const words = folded(text).split(/\s+/);
+  const fits = ({ title, provider, ref, kind }: Mentionable) => {
+    // What servers offer may be found by its address as well; what is one's own has only an id.
+    const isOwn = kind === "thread" || kind === "memory";
+    const names = folded([title, provider, isOwn ? "" : ref].join("\n"));
+    return words.every((word) => names.includes(word));
+  };
+  return groups.map((group) => ({ ...group, results: group.results.filter(fits) }));
+}
+
 type Told = keyof typeof en.mentions.status;
 
 function isTold(status: SourceStatus): status is SourceStatus & Told {

@@ -1,8 +1,8 @@
 import { type ChangeEvent, type KeyboardEvent, useId, useLayoutEffect, useRef, useState } from "react";
 
-import type { Mentionable } from "../api/mentions";
+import type { Mentionable, MentionGroup } from "../api/mentions";
 import { toProblem } from "../api/problem";
-import { activeIndex, allFound, stepFrom } from "./foundMentions";
+import { activeIndex, allFound, fitting, stepFrom } from "./foundMentions";
 import { rememberMention, useKnownMentions } from "./knownMentions";
 import {
   afterEdit,
@@ -39,10 +39,26 @@ export function isComposing(event: KeyboardEvent): boolean {
   return event.nativeEvent.isComposing || event.keyCode === 229;
 }
 
+type Search = ReturnType<typeof useMentionSearch>;
+
+/**
+ * What can be chosen for a text: Enter puts it in the place of all of that.
+ *
+ * Several words may be what somebody has to say after an `@`, and what was found for an earlier text
+ * is no answer to this one: of these, only what has every word of it.
+ */
+function choosable({ data = [], isPlaceholderData }: Search, text: string): MentionGroup[] {
+  return isPlaceholderData || isSeveral(text) ? fitting(data, text) : data;
+}
+
 /** Whether nobody waits for more: it was several words, and there is nothing of that name. */
-function isDeadEnd(search: ReturnType<typeof useMentionSearch>, text: string): boolean {
-  if (!search.isSuccess || search.isPlaceholderData || !/\s/.test(text)) return false;
-  return search.data.every(({ results, status }) => results.length === 0 && status !== "timeout");
+function isDeadEnd(search: Search, groups: readonly MentionGroup[], text: string): boolean {
+  if (!search.isSuccess || search.isPlaceholderData || !isSeveral(text)) return false;
+  return groups.every(({ results, status }) => results.length === 0 && status !== "timeout");
+}
+
+function isSeveral(text: string): boolean {
+  return /\s/.test(text);
 }
 
 /** What is mentioned in a text that is being written, and what could be where the caret stands. */
@@ -62,14 +78,14 @@ export function useMentioning(options: MentioningOptions) {
     typed !== null && closed?.start === typed.start && typed.text.length >= closed.from;
   const searched = isHere && !isClosed ? typed : null;
   const search = useMentionSearch(searched?.text ?? null, threadId);
-  const groups = searched !== null && searched.text !== "" ? (search.data ?? []) : [];
+  const groups = searched !== null && searched.text !== "" ? choosable(search, searched.text) : [];
   const found = allFound(groups);
   const activeRef = active !== null && active.of === searched?.text ? active.ref : null;
   const index = activeIndex(found, activeRef);
 
   // Another `@` is another search.
   if (closed !== null && isHere && typed === null) setClosed(null);
-  if (searched !== null && isDeadEnd(search, searched.text)) close(searched.text.length);
+  if (searched !== null && isDeadEnd(search, groups, searched.text)) close(searched.text.length);
 
   useLayoutEffect(() => {
     if (caretToBe.current === null) return;
