@@ -186,7 +186,7 @@ class TestADecisionThatWasTakenElsewhere:
         await card.get_by_role("button", name="Reject “open”").click()
         notice = other.page.locator("[data-elsewhere]")
         await expect(notice).to_contain_text("was approved already, in another tab or on another")
-        await expect(other.page.get_by_role("alert")).to_have_count(0)
+        await expect(other.page.locator("main").get_by_role("alert")).to_have_count(0)
         await notice.get_by_role("button", name="Close this notice").click()
         await expect(notice).to_have_count(0)
         assert other.complaints_except(LATE) == []
