@@ -7,6 +7,8 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import date, time
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -15,7 +17,8 @@ import orjson
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
-_OPTIONS = orjson.OPT_NON_STR_KEYS
+_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
+"""Times are written here: where a zone fails when it is asked, orjson takes the process with it."""
 
 DEEPEST = 128
 """Levels of a value that orjson does not take: whoever recurses through it, does not fail."""
@@ -45,11 +48,16 @@ def to_json(value: object) -> bytes:
         return orjson.dumps(_held(value), default=_default, option=_OPTIONS)
     except TypeError:
         return _taken_apart(value)
+    except Exception:  # noqa: BLE001 - something in it lies about what it is
+        return to_json(_named(value))
 
 
 def _taken_apart(value: object) -> bytes:
     """What orjson refuses: lone surrogates, integers beyond 64 bits, and depth."""
-    plain = _plain(value, frozenset())
+    try:
+        plain = _plain(value, frozenset())
+    except Exception:  # noqa: BLE001 - as above
+        plain = _named(value)
     return json.dumps(plain, ensure_ascii=True, separators=(",", ":")).encode()
 
 
@@ -71,6 +79,7 @@ def message_json(message: BaseMessage) -> dict[str, Any]:
 _FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
     (BaseMessage, message_json),
     (BaseModel, lambda model: model.model_dump()),
+    ((date, time), lambda each: each.isoformat()),
     ((set, frozenset, tuple), list),
     (Decimal, str),
     (Enum, lambda each: each.value),
@@ -81,17 +90,22 @@ _FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
 
 
 def _default(value: object) -> Any:  # noqa: ANN401 - JSON of any kind
-    for types, form in _FORMS:
-        if isinstance(value, types):
-            try:
+    try:
+        for types, form in _FORMS:
+            if _is(value, types):
                 return form(value)
-            except Exception:  # noqa: BLE001 - its author's code, whose words go nowhere
-                break
+    except Exception:  # noqa: BLE001, S110 - its author's code, whose words go nowhere
+        pass
     return _named(value)
 
 
+def _is(value: object, types: type | tuple[type, ...]) -> bool:
+    """Whether it is of one of these, whatever it says of itself."""
+    return issubclass(type(value), types)
+
+
 def _named(value: object) -> str:
-    return f"<{type(value).__name__}>"
+    return f"<{type.__dict__['__name__'].__get__(type(value))}>"
 
 
 def _held(value: object, deep: int = DEEPEST) -> Any:  # noqa: ANN401 - JSON of any kind
@@ -107,7 +121,7 @@ def _held(value: object, deep: int = DEEPEST) -> Any:  # noqa: ANN401 - JSON of 
         raise TypeError
     if type(value) in _SCALARS:
         return value
-    if isinstance(value, BaseModel):
+    if _is(value, BaseModel):
         return _default(value)
     parts = _parts(value)
     if parts is None:
@@ -120,13 +134,14 @@ def _held(value: object, deep: int = DEEPEST) -> Any:  # noqa: ANN401 - JSON of 
         return [_held(item, deep - 1) for item in parts]
 
 
-def _parts(value: object) -> dict[Any, Any] | list[Any] | None:
-    """What a container holds just now; None of what is none."""
-    if isinstance(value, dict):
-        return dict(value)
-    if isinstance(value, list | tuple | set | frozenset):
-        return list(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+def _parts(value: Any) -> dict[Any, Any] | list[Any] | None:  # noqa: ANN401 - any
+    """What a container holds just now; None of what is none, or does not tell."""
+    with suppress(Exception):  # its author's code, whose words go nowhere
+        if _is(value, dict):
+            return dict(value)
+        if _is(value, (list, tuple, set, frozenset)):
+            return list(value)
+    if dataclasses.is_dataclass(type(value)):
         names = [each.name for each in dataclasses.fields(value)]
         return {name: _field(value, name) for name in names if not name.startswith("_")}
     return None
@@ -144,7 +159,7 @@ def _is_plain(value: object) -> bool:
     try:
         orjson.dumps(value, option=_OPTIONS)
     except TypeError:
-        return isinstance(value, str | int)  # refused for their content
+        return _is(value, (str, int))  # refused for their content
     return True
 
 
@@ -161,12 +176,12 @@ def _plain(value: object, around: frozenset[int], deep: int = DEEPEST) -> Any:  
     return [_plain(item, within, deep - 1) for item in parts]
 
 
-def _leaf(value: object, around: frozenset[int], deep: int) -> Any:  # noqa: ANN401 - JSON of any kind
-    if value is None or isinstance(value, bool | str):
+def _leaf(value: Any, around: frozenset[int], deep: int) -> Any:  # noqa: ANN401 - JSON of any kind
+    if value is None or _is(value, (bool, str)):
         return value
-    if isinstance(value, int):
-        return value if value.bit_length() <= _MOST_BITS else _named(value)
-    if isinstance(value, float):
+    if _is(value, int):
+        return value if int.bit_length(value) <= _MOST_BITS else _named(value)
+    if _is(value, float):
         return value if math.isfinite(value) else None
     try:
         return orjson.loads(orjson.dumps(value, option=_OPTIONS))

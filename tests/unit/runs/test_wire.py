@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -95,6 +95,29 @@ class Unspeakable:
     __repr__ = __str__
 
 
+class Lying(dict[str, Any]):
+    """Says nothing of what it holds, and has something in it that nobody could write."""
+
+    def keys(self) -> Any:
+        raise ValueError("a secret")
+
+    __iter__ = items = keys
+
+
+class Nowhere(tzinfo):
+    """Where orjson asks this for the time, the process dies."""
+
+    def utcoffset(self, _when: datetime | None) -> timedelta:
+        raise ValueError("a secret")
+
+    tzname = dst = utcoffset  # type: ignore[assignment]
+
+
+class Vain(int):
+    def bit_length(self) -> int:
+        raise ValueError("a secret")
+
+
 FORMS: dict[str, tuple[Any, Any]] = {
     "list": ([], []),
     "object": ({}, {}),
@@ -118,6 +141,10 @@ FORMS: dict[str, tuple[Any, Any]] = {
     "record of what has no form": (Record(threading.Lock()), {"inner": "<lock>"}),
     "error": (ValueError("a secret"), {"error": "ValueError"}),
     "what fails when asked": (Raising(), "<Raising>"),
+    "what lies": (Lying(a=threading.Lock()), "<Lying>"),
+    "moment of nowhere": (datetime(2026, 3, 1, tzinfo=Nowhere()), "<datetime>"),
+    "time of day": (time(12, 30), "12:30:00"),
+    "vain integer": (Vain(2**70), 2**70),
     "what has no form": (Unspeakable(), "<Unspeakable>"),
     "keys": ({1: "a", None: "b", 2.5: "c"}, {"1": "a", "null": "b", "2.5": "c"}),
     "key that has no form": ({Unspeakable(): 1}, {"<Unspeakable>": 1}),
@@ -144,6 +171,14 @@ class TestAValue:
         value: dict[str, Any] = {"a": [1]}
         value["a"] += [value, value]
         assert json.loads(to_json(value)) == {"a": [1, "<dict>", "<dict>"]}
+
+    def test_is_taken_for_what_it_is_whatever_it_says_of_itself(self) -> None:
+        class Masked:
+            @property  # type: ignore[misc]
+            def __class__(self) -> Any:
+                raise ValueError("a secret")
+
+        assert json.loads(to_json({"a": [Masked()], "b": 1})) == {"a": ["<Masked>"], "b": 1}
 
     def test_is_nobody_elses_once_it_is_copied(self) -> None:
         value = {"a": [1]}
