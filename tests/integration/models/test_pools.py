@@ -215,7 +215,6 @@ class TestAPoolThatCannotBeReached:
                 assert await asking == SAID
         assert await scheduler.states() == {"a": ("open", None)}
 
-
     async def test_is_out_before_anybody_is_kept_waiting(
         self, scheduler: Scheduler, nobody: str
     ) -> None:
