@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from playwright.async_api import expect
 
 from tests.browser.visitor import Visitor
@@ -14,6 +16,14 @@ SMALL = """least => [...document.querySelectorAll("main :is(a, button, summary, 
   .filter(([each]) => each.getBoundingClientRect().height < least)
   .map(([each, text]) => text || each.outerHTML)"""
 """Names the controls of the page that are less high than that."""
+
+
+async def models_found_again(operator: Visitor) -> None:
+    """Return once the service has found that every model server works."""
+    states = {"failing"}
+    while states != {"open"}:
+        await asyncio.sleep(0.1)
+        states = {pool["state"] for pool in (await operator.get("/admin/pools"))["pools"]}
 
 
 async def open_page(

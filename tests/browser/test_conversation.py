@@ -11,21 +11,13 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Route, expect
 
 from tests.browser.conftest import Meet, Stack
-from tests.browser.visitor import Visitor
+from tests.browser.pages import models_found_again
 from tests.support.model_server import Script
 
 pytestmark = pytest.mark.browser
 
 ANSWER = "one two three four five six"
 PART = "one two three"
-
-
-async def found_again(operator: Visitor) -> None:
-    """Return once the service has found that every model server works."""
-    states = {"failing"}
-    while states != {"open"}:
-        await asyncio.sleep(0.1)
-        states = {pool["state"] for pool in (await operator.get("/admin/pools"))["pools"]}
 
 
 class TestAnAnswer:
@@ -137,7 +129,7 @@ class TestAFailure:
         (run,) = await ada.get(f"/threads/{ada.thread_id}/runs")
         await expect(ada.failure).to_contain_text(f"Reference: {run['run_id']}")
         await expect(ada.questions).to_have_text(["Hello?"])
-        await found_again(ada)
+        await models_found_again(ada)
         await ada.failure.get_by_role("button", name="Try again").click()
         await ada.finished("You said: Hello?")
         await expect(ada.failure).to_have_count(0)

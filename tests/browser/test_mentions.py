@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import PHONE, Meet, Stack
-from tests.browser.pages import FINGER
+from tests.browser.pages import FINGER, models_found_again
 from tests.browser.visitor import Visitor
 from tests.support.model_server import Script
 
@@ -349,12 +349,14 @@ class TestAMessageThatMentions:
     async def test_mentions_the_same_when_it_is_answered_anew(
         self, stack: Stack, meet: Meet
     ) -> None:
-        ada = await meet("Ada who tries again and points")
+        ada = await meet("Ada who tries again and points", operator=True)
         memory = await remember(ada, SEAT)
         stack.model.enqueue(Script(status=404, error="model 'smollm2' not found"))
         await write(ada, "My ")
         await mention(ada, "window", SEAT)
         await ada.composer.press("Enter")
+        await expect(ada.failure).to_be_visible()
+        await models_found_again(ada)
         await ada.page.get_by_role("button", name="Try again").click()
         await ada.finished(f"You said: My @“{SEAT}”")
         assert await refs(ada) == [[f"memory:{memory}"]]

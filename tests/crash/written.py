@@ -9,6 +9,8 @@ import asyncpg
 
 OF_A_SEAT = frozenset({"model_calls", "model_users", "models", "pools", "usage_hours"})
 """What a worker writes when it gives back a seat, as it should, also of a run that it has lost."""
+OF_OTHERS = frozenset({"components"})
+"""What web processes write by themselves: they look whether there is a worker at all."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Written:
         tables = await connection.fetch(
             "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace"
             " WHERE nspname = 'public' AND relkind = 'r' AND relname <> ALL ($1) ORDER BY relname",
-            list(OF_A_SEAT),
+            [*OF_A_SEAT, *OF_OTHERS],
         )
         versions: set[tuple[str, str, str]] = set()
         for (table,) in tables:

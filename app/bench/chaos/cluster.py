@@ -27,6 +27,7 @@ _DSNS = ("STOA_DATABASE_URL", "STOA_DISPATCH_DATABASE_URL", "STOA_MAINTENANCE_DA
 _ENDING_SECONDS = 30.0
 _COMPLAINT = 500
 """Characters of a log line that are worth showing."""
+_ENDED = '"event": "ended"'
 
 
 class Cluster:
@@ -106,12 +107,15 @@ class Cluster:
         return left
 
     def complaints(self) -> list[str]:
-        """What processes logged as faults of their own: what goes wrong around them is none."""
+        """What processes logged as faults of their own: what goes wrong around them is none.
+
+        That it ends and why, each says in the end; whether it may is for others to judge.
+        """
         return [
             f"{log.name}: {line[:_COMPLAINT]}"
             for log in sorted(self._logs.glob("w*.log"))
             for line in log.read_text(errors="replace").splitlines()
-            if '"level": "error"' in line or line.startswith("Traceback")
+            if _is_complaint(line)
         ]
 
     async def _replace(self, kind: Kind) -> None:
@@ -152,3 +156,8 @@ class Cluster:
         member = await spawn_member(self._spawn, kind, environment, wire, log)
         self._started.add(member.process.pid)
         return member
+
+
+def _is_complaint(line: str) -> bool:
+    is_error = '"level": "error"' in line and _ENDED not in line
+    return is_error or line.startswith("Traceback")

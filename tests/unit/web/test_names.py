@@ -17,6 +17,8 @@ ACTS = (
     re.compile(r"tenant\.audit_approval\([^,]+,([^,]+),"),
 )
 """Where something is put on record; the last group is what was done."""
+DEEDS = re.compile(r"\.did\(act, \"([a-z_]+)\"")
+"""The same, of what operators do that is no one function of the database's."""
 
 
 def named(group: str) -> set[str]:
@@ -26,11 +28,12 @@ def named(group: str) -> set[str]:
 
 
 def put_on_record() -> set[str]:
-    """All that the SQL of the service puts on record, however it decides."""
+    """All that the service puts on record, however its SQL decides."""
     sql = "\n".join(each.read_text() for each in sorted((ROOT / "tenancy/sql").glob("*.sql")))
     code = re.sub(r"--.*", "", sql)
     words = [match[match.lastindex or 0] for act in ACTS for match in act.finditer(code)]
-    return {
+    python = "\n".join(each.read_text() for each in sorted((ROOT / "app").rglob("*.py")))
+    return {*DEEDS.findall(python)} | {
         word
         for said in words
         for word in re.findall(r"(?:^|THEN|ELSE)\s*'([a-z_]+)'", said.strip())
