@@ -60,9 +60,11 @@ class Reader:
             pass
         self.told.append({each["component"]: each for each in frame.data["components"]})
 
-    def has_told_of(self, name: str) -> list[tuple[str, int]]:
-        """How a part stood, each time that it stood otherwise than before."""
-        told = [(each[name]["status"], each[name]["version"]) for each in self.told if name in each]
+    def has_told_of(self, name: str, since: Part) -> list[tuple[str, int]]:
+        """How a part stood from then on, each time that it stood otherwise than before."""
+        parts = [each[name] for each in self.told if name in each]
+        told = [(each["status"], each["version"]) for each in parts]
+        told = [each for each in told if each[1] >= since["version"]]
         return [each for n, each in enumerate(told) if n == 0 or told[n - 1] != each]
 
 
@@ -159,7 +161,7 @@ class TestTheOnlyWorkerThatIsKilled:
             back = await pages.until("workers", "available")
             assert back["version"] == lost["version"] + 1
             for reader in pages.readers:
-                told = [status for status, _ in reader.has_told_of("workers")]
+                told = [status for status, _ in reader.has_told_of("workers", before)]
                 assert told == ["available", "unavailable", "available"]
             assert await worker.terminate() == 0
 
@@ -186,7 +188,7 @@ class TestAWorkerThatIsDrained:
             assert gone["reason"] == "no_workers"
             assert gone["version"] == before["version"] + 1
             for reader in pages.readers:
-                told = [status for status, _ in reader.has_told_of("workers")]
+                told = [status for status, _ in reader.has_told_of("workers", before)]
                 assert told == ["available", "unavailable"]
 
 
@@ -248,7 +250,7 @@ class TestAPersonsToolServer:
             assert answer.is_success
             back = await alice.until(name, "available")
             assert back["version"] > fails["version"]
-            assert bob.has_told_of(name) == [("available", his["version"])]
+            assert bob.has_told_of(name, his) == [("available", his["version"])]
             assert not any(name in told for told in pages.readers[2].told)
         assert await worker.terminate() == 0
 
