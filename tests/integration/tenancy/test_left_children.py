@@ -159,18 +159,6 @@ class TestAChildThatOutlivedItsWorker:
         assert verdicts(await one_pass(database, tmp_path)) == [GONE]
         assert started.child.is_running()
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may end all")
-    async def test_is_left_alone_where_it_is_not_ours_to_end(
-        self, database: TestDatabase, tmp_path: Path, started: Started
-    ) -> None:
-        started.worker.kill()
-        started.worker.wait()
-        began = datetime.fromtimestamp(psutil.Process(1).create_time(), UTC)
-        rewrite(tmp_path, child={"pid": 1, "started_at": began.isoformat()})
-        summary = await one_pass(database, tmp_path)
-        assert verdicts(summary) == [IN_ORDER]
-        assert [each.error for each in summary.failures] == ["PermissionError"]
-
 
 class TestAChildOfWhichNothingIsKnown:
     async def test_is_left_alone_on_another_host_and_counted_in_one_warning(
